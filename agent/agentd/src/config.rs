@@ -18,12 +18,12 @@ use crate::token::Token;
 use error::bad;
 use mac::Mac;
 use sources::{Values, from_flags, from_kernel, kernel_parameters};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 use values::{
     ADVERTISE_PORT, REQUEST_ID, absolute, advertise, all, api_urls, boot_mac, inspection, last, listen, mac,
-    port, request_id, seconds, token, trust, uuid,
+    name_servers, port, request_id, seconds, token, trust, uuid,
 };
 
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(600);
@@ -56,6 +56,8 @@ pub struct Config {
     pub macs: Vec<Mac>,
     /// Look up with this UUID too.
     pub node_uuid: Option<String>,
+    /// Name servers of the ramdisk, where DHCP names none.
+    pub name_servers: Vec<Ipv4Addr>,
     /// The only disks to see; outside the ramdisk, none when empty.
     pub only_devices: Vec<PathBuf>,
     /// MAC of the NIC that PXE used.
@@ -149,6 +151,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
             .collect::<Result<_, _>>()?,
         boot_mac: last(&values, "(BOOTIF)").map(boot_mac).transpose()?,
         boot_nonce: boot_nonce(&values, environment)?,
+        name_servers: name_servers(&values)?,
         agent_token: last(&values, "(ipa-agent-token)").map(token).transpose()?,
         lookup_timeout: last(&values, "--lookup-timeout").map_or(Ok(LOOKUP_TIMEOUT), seconds)?,
         inspection,

@@ -166,18 +166,15 @@ const REQUEST_ID_HEADER: &str = "X-OpenStack-Request-ID";
 #[derive(Clone)]
 pub struct Client {
     connector: TlsConnector,
-    resolve_names: bool,
     request_id: Option<String>,
     nonce: Option<Token>,
 }
 
 impl Client {
-    /// A client with this trust. Without `resolve_names` (a static binary in a ramdisk has no
-    /// resolver) hosts must be IP addresses.
-    pub fn new(trust: Option<&Trust>, resolve_names: bool) -> Result<Self, TlsError> {
+    /// A client with this trust.
+    pub fn new(trust: Option<&Trust>) -> Result<Self, TlsError> {
         Ok(Self {
             connector: TlsConnector::from(Arc::new(tls::client(trust)?)),
-            resolve_names,
             request_id: None,
             nonce: None,
         })
@@ -307,9 +304,6 @@ impl Client {
             return Ok(SocketAddr::new(ip, base.port));
         }
         let problem = |problem: &str| HttpError::Resolve { host: base.host.clone(), problem: problem.into() };
-        if !self.resolve_names {
-            return Err(problem("there is no resolver in the ramdisk; give an IP address in the API URL"));
-        }
         let mut found = tokio::net::lookup_host((base.host.as_str(), base.port))
             .await
             .map_err(|error| problem(&error.to_string()))?;
@@ -392,7 +386,7 @@ mod tests {
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.expect("an answer");
             String::from_utf8_lossy(&request[..length]).to_lowercase()
         });
-        let client = Client::new(None, false).expect("a client").filed_under(Some("req-7".to_owned()));
+        let client = Client::new(None).expect("a client").filed_under(Some("req-7".to_owned()));
         let client = client.showing(Token::new(&"0".repeat(64)));
         client.send(Method::GET, &base, "/v1", None, Vec::new()).await.expect("an answer");
         let request = server.await.expect("no panic");

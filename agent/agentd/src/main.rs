@@ -6,9 +6,10 @@ use agentd::logging::LogRing;
 use agentd::login::{ADD_ON, LoginProgram, LoginService, NoLogin};
 use agentd::signer::Signer;
 use agentd::state::{Discover, State};
+use agentd::tls::Trust;
 use agentd::{config, inventory, ramdisk, run, signer};
 use block::Filter;
-use hwm_generic::GenericHardwareManager;
+use hwm_generic::{GenericHardwareManager, MirrorTrust};
 use hwm_host::{Externals, Limits};
 use hwm_sdk::HardwareManager;
 use ramdisk_init::Exit;
@@ -99,8 +100,17 @@ fn managers(config: &Config) -> Vec<Arc<dyn HardwareManager>> {
 
 /// The ramdisk's may take down what uses the disks; any other must not.
 fn generic(config: &Config) -> GenericHardwareManager {
-    let generic = GenericHardwareManager::new(filter(config));
+    let generic = GenericHardwareManager::new(filter(config)).trusting(mirrors(config));
     if config.ramdisk { generic.in_the_ramdisk() } else { generic }
+}
+
+/// Which mirrors of images are trusted where the controller does not say, as in ironic-python-agent. A pin is the controller's.
+fn mirrors(config: &Config) -> MirrorTrust {
+    match &config.trust {
+        Some(Trust::CaFile(path)) => MirrorTrust::CaFile(path.clone()),
+        Some(Trust::Insecure) => MirrorTrust::Any,
+        Some(Trust::Pin(_)) | None => MirrorTrust::None,
+    }
 }
 
 /// The login service of a rescued node: the configured program, or that of the archive of rescue boots, or none.

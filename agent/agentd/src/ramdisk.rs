@@ -47,6 +47,6 @@ fn boot(logs: &LogRing, life: AgentMain) -> Result<Exit, String> {
         tracing::error!("{problem}");
     }
     let config = parsed.map_err(|error| error.to_string())?;
-    ramdisk_init::start(config.boot_mac, interfaces)?;
+    ramdisk_init::start(config.boot_mac, &config.name_servers, interfaces)?;
     life(&config, logs)?.ok_or_else(|| "the agent ended without a command to end".into())
 }

@@ -75,8 +75,7 @@ async fn live(
     served: &CancellationToken,
 ) -> Result<Option<Exit>, RunError> {
     let state = executor.state();
-    let client =
-        Client::new(config.trust.as_ref(), !config.ramdisk)?.filed_under(config.global_request_id.clone());
+    let client = Client::new(config.trust.as_ref())?.filed_under(config.global_request_id.clone());
     let client = client.showing(config.boot_nonce.clone());
     if let Some(token) = &config.agent_token {
         state.set_token(token.clone());

@@ -18,6 +18,7 @@ mod mounts;
 pub mod netlink;
 mod network;
 mod power;
+mod resolver;
 mod storage;
 mod uevents;
 
@@ -26,6 +27,7 @@ pub use power::{Exit, end};
 
 use agent_protocol::inventory::Interface;
 use mac::Mac;
+use std::net::Ipv4Addr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -61,11 +63,15 @@ fn restart_after(pause: Duration, problem: &str) -> Exit {
 
 /// Start what lives as long as the machine (signals, modules, power button), then wait for the network and for all
 /// disks. `interfaces` lists the network interfaces of this machine that are hardware; the one with `boot_mac` is tried
-/// alone first. Must be called before any other thread exists.
+/// alone first. `dns`: name servers for where no lease names any. Must be called before any other thread exists.
 ///
 /// # Errors
 /// Signals cannot be blocked, or waiting for storage panicked.
-pub fn start(boot_mac: Option<Mac>, interfaces: fn() -> Vec<Interface>) -> Result<(), String> {
+pub fn start(
+    boot_mac: Option<Mac>,
+    dns: &[Ipv4Addr],
+    interfaces: fn() -> Vec<Interface>,
+) -> Result<(), String> {
     power::watch_signals()?;
     let loader = Arc::new(modules::Loader::new());
     uevents::watch(loader.clone());
@@ -77,6 +83,6 @@ pub fn start(boot_mac: Option<Mac>, interfaces: fn() -> Vec<Interface>) -> Resul
     power::watch_button();
 
     let storage = std::thread::spawn(storage::settle);
-    network::bring_up(boot_mac, interfaces);
+    network::bring_up(boot_mac, dns, interfaces);
     storage.join().map_err(|_| "waiting for storage panicked".to_owned())
 }

@@ -2,6 +2,7 @@
 
 use super::dhcp::{Lease, Machine, Output};
 use super::netlink::{self, Address};
+use super::resolver::Resolver;
 use agent_protocol::inventory::Interface;
 use mac::Mac;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -10,6 +11,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,20 +30,21 @@ const LOOPBACK: u32 = 1;
 const METRIC: u32 = 100;
 
 /// Return when an interface has an address; until then, never. Leases are renewed permanently by
-/// threads that go on after this has returned.
-pub fn bring_up(boot_mac: Option<Mac>, interfaces: fn() -> Vec<Interface>) {
+/// threads that go on after this has returned. `dns`: name servers for where no lease names any.
+pub fn bring_up(boot_mac: Option<Mac>, dns: &[Ipv4Addr], interfaces: fn() -> Vec<Interface>) {
     if let Err(error) = netlink::link_up(LOOPBACK) {
         tracing::warn!(%error, "loopback stays down");
     }
     let began = Instant::now();
     let (ready, leased) = mpsc::channel();
+    let resolver = Arc::new(Resolver::new(dns));
     let mut started = BTreeSet::new();
     let mut reported = Instant::now();
     loop {
         let only = boot_mac.filter(|_| began.elapsed() < BOOT_NIC_TIME);
         for interface in chosen(interfaces(), only) {
             if started.insert(interface.name.clone()) {
-                start(interface, ready.clone());
+                start(interface, ready.clone(), resolver.clone());
             }
         }
         match leased.recv_timeout(LOOK) {
@@ -68,17 +71,17 @@ fn chosen(all: Vec<Interface>, only: Option<Mac>) -> Vec<Interface> {
     all.into_iter().filter(|interface| only.is_none_or(|mac| is(interface, mac))).collect()
 }
 
-fn start(interface: Interface, ready: Sender<String>) {
+fn start(interface: Interface, ready: Sender<String>, resolver: Arc<Resolver>) {
     thread::spawn(move || {
         let name = interface.name.clone();
-        if let Err(error) = client(&interface, &ready) {
+        if let Err(error) = client(&interface, &ready, &resolver) {
             tracing::error!(interface = name, %error, "DHCP client ended");
         }
     });
 }
 
 /// Run one interface's DHCP client; never returns.
-fn client(interface: &Interface, ready: &Sender<String>) -> io::Result<()> {
+fn client(interface: &Interface, ready: &Sender<String>, resolver: &Resolver) -> io::Result<()> {
     let name = &interface.name;
     let index: u32 = fs::read_to_string(format!("/sys/class/net/{name}/ifindex"))?
         .trim()
@@ -114,6 +117,9 @@ fn client(interface: &Interface, ready: &Sender<String>) -> io::Result<()> {
                 }
                 if let Some(lease) = lease {
                     apply(name, index, held, lease);
+                    if held.is_none_or(|old| old.dns != lease.dns) {
+                        resolver.leased(index, lease.dns);
+                    }
                     held = Some(lease);
                     // After the first lease no receiver is left.
                     let _ = ready.send(name.clone());

@@ -13,7 +13,7 @@ use std::io::Write;
 async fn with_image(api: &Api, state: ProvisionState) -> Node {
     let set = |node: &mut Node| {
         node.driver = "redfish".into();
-        let info = json!({"image_source": "https://images/x.raw", "image_checksum": "0".repeat(64)});
+        let info = json!({"image_source": "http://images/x.raw", "image_checksum": "0".repeat(64)});
         node.instance_info = info.as_object().unwrap().clone();
     };
     api.node_with("n", state, set).await

@@ -19,7 +19,7 @@ fn settings(hello_url: &str) -> Settings {
 async fn node(api: &Api, driver: &'static str, wait: Value) -> Node {
     let set = |node: &mut Node| {
         node.driver = driver.to_owned();
-        let info = json!({"image_source": "https://images/x.raw", "image_checksum": "0".repeat(64), WAIT_FOR_HELLO: wait});
+        let info = json!({"image_source": "http://images/x.raw", "image_checksum": "0".repeat(64), WAIT_FOR_HELLO: wait});
         node.instance_info = info.as_object().unwrap().clone();
     };
     api.node_with("n", ProvisionState::Available, set).await

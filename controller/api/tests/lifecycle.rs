@@ -175,7 +175,7 @@ async fn a_node_is_not_deployed_without_an_image_that_can_be_written() {
         assert_eq!(seen["result"], false, "{seen}");
         assert!(seen["reason"].as_str().unwrap().ends_with(missing), "{seen}");
 
-        let mut info = json!({"image_source": "https://images/x.raw?sig=hunter2", "image_type": "partition",
+        let mut info = json!({"image_source": "http://images/x.raw?sig=hunter2", "image_type": "partition",
             "image_os_hash_algo": "sha256", "image_os_hash_value": "0".repeat(64)});
         set(info.clone()).await;
         let fault = ask().await.is(400).fault();

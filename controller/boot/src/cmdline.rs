@@ -1,5 +1,7 @@
 //! The kernel command line of the ramdisk.
 
+use std::net::Ipv4Addr;
+
 /// The parameters of the ramdisk. Text fields must not contain white space or control characters; see
 /// [`ramdisk_cmdline`].
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -13,6 +15,8 @@ pub struct RamdiskParams {
     pub nonce: Option<String>,
     /// Accept any certificate of the controller (`ipa-insecure=1`). Only for laboratories.
     pub insecure: bool,
+    /// Name servers of the ramdisk, for where DHCP names none.
+    pub dns: Vec<Ipv4Addr>,
     /// Kernel consoles in the kernel's order (the last is /dev/console), such as `ttyS0,115200`.
     pub consoles: Vec<String>,
     /// Let the kernel print all it has to say, instead of `quiet`.
@@ -66,6 +70,10 @@ pub fn ramdisk_cmdline(params: &RamdiskParams) -> Result<String, CmdlineError> {
         word("anneal.boot-nonce", nonce)?;
         args.push(format!("anneal.boot-nonce={nonce}"));
     }
+    if !params.dns.is_empty() {
+        let servers: Vec<String> = params.dns.iter().map(ToString::to_string).collect();
+        args.push(format!("anneal.dns={}", servers.join(",")));
+    }
     if params.insecure {
         args.push("ipa-insecure=1".to_owned());
     }
@@ -118,6 +126,13 @@ mod tests {
             "ipa-api-url=https://10.9.0.1:6385 ipa-insecure=1 anneal.ramdisk \
              cryptomgr.notests random.trust_cpu=on panic=-1"
         );
+    }
+
+    #[test]
+    fn name_servers_are_one_argument() {
+        let dns = vec![Ipv4Addr::new(10, 9, 0, 2), Ipv4Addr::new(10, 9, 0, 3)];
+        let line = ramdisk_cmdline(&RamdiskParams { dns, ..params() }).unwrap();
+        assert!(line.split(' ').any(|word| word == "anneal.dns=10.9.0.2,10.9.0.3"), "{line}");
     }
 
     #[test]

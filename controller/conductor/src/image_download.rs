@@ -4,7 +4,7 @@
 use crate::agents;
 use crate::decision::{ActionError, Outcome};
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
-use images::{ImageOffer, ImageStore, State, Wanted};
+use images::{AgentTrust, ImageOffer, ImageStore, State, Wanted};
 use model::image::NO_FILES_FOR_IPA;
 use model::{Contact, Node};
 use serde_json::{Value, json};
@@ -14,19 +14,19 @@ const CHECKSUMS: [&str; 3] = ["checksum", "os_hash_algo", "os_hash_value"];
 
 /// How the agent gets the image of its node.
 pub(crate) enum ImageDownload {
-    /// From its own URL; the agent judges hosts by these rules.
-    Mirror { hosts: Vec<String>, never_hosts: Vec<String> },
+    /// From its own URL; the agent judges hosts by these rules, and certificates by this trust.
+    Mirror { hosts: Vec<String>, never_hosts: Vec<String>, trust: AgentTrust },
     /// From its own URL; the agent judges nothing.
     Unjudged,
-    /// From the controller.
-    Controller(ImageOffer, Value),
+    /// From the controller. The trust is for a configuration drive from elsewhere.
+    Controller { offer: ImageOffer, found: Value, trust: AgentTrust },
 }
 
 /// What the step `deploy.deploy` comes to: done when the image is here, if the controller is to serve it. `again`: it has
 /// begun, and is only asked about.
 pub(crate) async fn prepare(images: &ImageStore, node: &Node, contact: &Contact, again: bool) -> Outcome {
     match download(images, node, contact, again).await {
-        Ok(ImageDownload::Controller(_, found)) => Outcome::StepDone(json!({ "image": found })),
+        Ok(ImageDownload::Controller { found, .. }) => Outcome::StepDone(json!({ "image": found })),
         Ok(_) => Outcome::StepDone(Value::Null),
         Err(outcome) => *outcome,
     }
@@ -52,6 +52,7 @@ pub(crate) async fn download(
             true => ImageDownload::Mirror {
                 hosts: hosts.rules.iter().map(ToString::to_string).collect(),
                 never_hosts: hosts.never.iter().map(ToString::to_string).collect(),
+                trust: images.agent_trust().clone(),
             },
         });
     }
@@ -72,7 +73,7 @@ pub(crate) async fn download(
     let found = json!({
         "source": shown, "algorithm": offer.algorithm, "digest": offer.value, "bytes": bytes, "served": true,
     });
-    Ok(ImageDownload::Controller(offer, found))
+    Ok(ImageDownload::Controller { offer, found, trust: images.agent_trust().clone() })
 }
 
 fn failed(text: String) -> Box<Outcome> {
@@ -84,14 +85,15 @@ impl ImageDownload {
     pub(crate) fn put_into(self, info: &mut Value, node: &Node, contact: &Contact) {
         match self {
             Self::Unjudged => {}
-            Self::Mirror { hosts, never_hosts } => {
+            Self::Mirror { hosts, never_hosts, trust } => {
                 for (member, list) in [("hosts", hosts), ("never_hosts", never_hosts)] {
                     if !list.is_empty() {
                         info["anneal"][member] = json!(list);
                     }
                 }
+                put_trust(trust, info);
             }
-            Self::Controller(offer, _) => {
+            Self::Controller { offer, trust, .. } => {
                 if let Some(info) = info.as_object_mut() {
                     CHECKSUMS.iter().for_each(|member| drop(info.remove(*member)));
                     info.remove("image_request_authorization");
@@ -106,7 +108,18 @@ impl ImageDownload {
                 if let Some(pin) = offer.pin {
                     anneal["pin"] = json!(pin);
                 }
+                put_trust(trust, info);
             }
         }
+    }
+}
+
+/// Nothing where nothing is set: a ramdisk that is older than the member would refuse it.
+fn put_trust(trust: AgentTrust, info: &mut Value) {
+    if let Some(ca) = trust.ca {
+        info["anneal"]["ca"] = json!(ca);
+    }
+    if !trust.pins.is_empty() {
+        info["anneal"]["pins"] = json!(trust.pins);
     }
 }

@@ -40,6 +40,7 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     let ramdisk = RamdiskParams {
         api_urls: vec![api_url.clone()],
         pin_sha256: tls.then(|| identity.fingerprint()),
+        dns: boot.dns.clone(),
         consoles: boot.consoles.clone(),
         extra: boot.kernel_append.clone(),
         ..RamdiskParams::default()
@@ -82,7 +83,7 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
             last,
             prefix: boot.dhcp_prefix,
             router: boot.dhcp_router,
-            dns: Vec::new(),
+            dns: boot.dns.clone(),
             lease: Duration::from_secs(u64::from(boot.dhcp_lease_s)),
         }),
         _ => return Ok(()),

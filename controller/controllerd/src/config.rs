@@ -98,6 +98,7 @@ pub struct Boot {
     pub dhcp_prefix: u8,
     pub dhcp_router: Option<Ipv4Addr>,
     pub dhcp_lease_s: u32,
+    pub dns: Vec<Ipv4Addr>,
     pub hello_url: String,
 }
 
@@ -192,12 +193,26 @@ impl Default for Boot {
             dhcp_prefix: 24,
             dhcp_router: None,
             dhcp_lease_s: 3600,
+            dns: Vec::new(),
             hello_url: String::new(),
         }
     }
 }
 
 impl Boot {
+    /// As many as the C library of a node asks.
+    fn check_dns(&self) -> Result<()> {
+        ensure!(self.dns.len() <= 3, "boot.dns has more than 3 addresses");
+        for server in &self.dns {
+            let none = server.is_unspecified()
+                || server.is_loopback()
+                || server.is_multicast()
+                || server.is_broadcast();
+            ensure!(!none, "boot.dns {server} is not an address of a name server");
+        }
+        Ok(())
+    }
+
     /// It stands in the configuration of instances, which request it as it is.
     fn check_hello_url(&self) -> Result<()> {
         let url = &self.hello_url;
@@ -349,6 +364,7 @@ impl Config {
         self.images.check().map_err(anyhow::Error::msg)?;
         ensure!((1..=4096).contains(&self.bundles.max_mib), "bundles.max_mib must be 1 to 4096");
         self.boot.check_hello_url()?;
+        self.boot.check_dns()?;
         if self.boot.enabled {
             let Some(address) = self.boot.address else { bail!("boot.address is needed when boot.enabled") };
             ensure!(
@@ -546,6 +562,12 @@ mod tests {
         assert!(wrong("[images]\nhosts = [\"*.example\"]").contains("images.hosts"));
         assert!(wrong("[images]\ndirectory = \"a\"").contains("images.directory"));
         assert!(wrong("[images]\ncache_max_mib = 0").contains("images.cache_max_mib"));
+        assert!(
+            wrong("[images.pins]\n\"m\" = [\"sha1:00\"]").contains("images.pins: m: it is no fingerprint")
+        );
+        assert!(wrong("[boot]\ndns = [\"127.0.0.53\"]").contains("boot.dns 127.0.0.53 is not an address"));
+        let four = "\"192.0.2.1\", \"192.0.2.2\", \"192.0.2.3\", \"192.0.2.4\"";
+        assert!(wrong(&format!("[boot]\ndns = [{four}]")).contains("boot.dns has more than 3"));
         let key = wrong("[bundles]\ntrusted_keys = [\"ed25519:xyz\"]");
         assert!(key.contains("bundles.trusted_keys") && key.contains("ed25519:xyz"), "{key}");
         assert!(wrong("[boot]\nenabled = true\naddress = \"192.0.2.1\"").contains("none of api.listen"));

@@ -18,9 +18,11 @@ mod offer;
 mod settings;
 mod space;
 mod store;
+mod trust;
 mod wanted;
 
 pub use offer::{Endpoint, ImageOffer};
 pub use settings::Settings;
 pub use store::{ImageStore, Ready, State};
+pub use trust::AgentTrust;
 pub use wanted::{Origin, Wanted};

@@ -1,7 +1,8 @@
 //! `[images]` of the configuration.
 
-use image_source::Host;
+use image_source::{Host, Pins};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// `[images]`. Defaults are documented in `anneal-controller.toml`.
@@ -21,8 +22,11 @@ pub struct Settings {
     pub cache_max_mib: u64,
     /// MiB that the cache leaves free on its file system.
     pub cache_min_free_mib: u64,
-    /// PEM file of the authorities whose certificates mirrors may have.
+    /// PEM file of the authorities whose certificates mirrors may have, for controller and agents; empty: those of the
+    /// system for the controller, and none for agents.
     pub ca_file: PathBuf,
+    /// Fingerprints of certificates by host: such a host must have one of them, and nothing else counts.
+    pub pins: BTreeMap<String, Vec<String>>,
 }
 
 impl Default for Settings {
@@ -34,7 +38,8 @@ impl Default for Settings {
             cache_directory: PathBuf::new(),
             cache_max_mib: 51_200,
             cache_min_free_mib: 2048,
-            ca_file: "/etc/ssl/certs/ca-certificates.crt".into(),
+            ca_file: PathBuf::new(),
+            pins: BTreeMap::new(),
         }
     }
 }
@@ -54,6 +59,7 @@ impl Settings {
     /// The setting, and why it cannot be used.
     pub fn check(&self) -> Result<(), String> {
         self.rules().map_err(|why| format!("images.hosts: {why}"))?;
+        Pins::of(&self.pins).map_err(|why| format!("images.pins: {why}"))?;
         if self.cache_max_mib == 0 {
             return Err("images.cache_max_mib must be above 0".to_owned());
         }

@@ -6,6 +6,7 @@ use crate::jobs::{Job, JobStatus, Jobs, Stopped};
 use crate::offer::{Endpoint, ImageOffer};
 use crate::settings::Settings;
 use crate::space::{Space, evicted};
+use crate::trust::{self, AgentTrust};
 use crate::wanted::{Origin, Wanted};
 use image_source::{
     Bytes, Checksum, ChecksumSource, Digest, Hosts, ImageUrl, Limits, Receiver, RequestHeaders, Source,
@@ -64,6 +65,7 @@ struct Inner {
     settings: Settings,
     hosts: Hosts,
     trust: Trust,
+    sent: AgentTrust,
     limits: Limits,
     endpoint: Option<Endpoint>,
     cache: Option<Cache>,
@@ -106,7 +108,8 @@ impl Default for ImageStore {
         Self(Arc::new(Inner {
             settings: Settings::default(),
             hosts: Hosts::default(),
-            trust: Trust::None,
+            trust: Trust::default(),
+            sent: AgentTrust::default(),
             limits: Limits::default(),
             endpoint: None,
             cache: None,
@@ -133,14 +136,7 @@ impl ImageStore {
     ) -> Result<Self, String> {
         settings.check()?;
         let hosts = Hosts { rules: settings.rules()?, never };
-        let trust = match std::fs::read(&settings.ca_file) {
-            Ok(pem) => Trust::Authorities(pem),
-            Err(error) if *settings.ca_file == *Settings::default().ca_file => {
-                tracing::info!(%error, file = %settings.ca_file.display(), "no authorities: no image is fetched by https");
-                Trust::None
-            }
-            Err(error) => return Err(format!("images.ca_file {}: {error}", settings.ca_file.display())),
-        };
+        let (trust, sent) = trust::read(&settings)?;
         let opened = || Cache::open(settings.cache_directory.clone());
         let cache = settings.cache.then(opened).transpose();
         let cache = cache.map_err(|error| {
@@ -148,8 +144,17 @@ impl ImageStore {
         })?;
         let jobs = Arc::new(Jobs::new(PATIENCE));
         let users = Box::new(users);
-        let inner =
-            Inner { settings, hosts, trust, endpoint, cache, users, jobs, ..Self::default().into_inner() };
+        let inner = Inner {
+            settings,
+            hosts,
+            trust,
+            sent,
+            endpoint,
+            cache,
+            users,
+            jobs,
+            ..Self::default().into_inner()
+        };
         Ok(Self(Arc::new(inner)))
     }
 
@@ -167,6 +172,11 @@ impl ImageStore {
     /// Which hosts controller and agents may ask.
     pub fn hosts(&self) -> &Hosts {
         &self.0.hosts
+    }
+
+    /// Whose certificates mirrors may have for agents.
+    pub fn agent_trust(&self) -> &AgentTrust {
+        &self.0.sent
     }
 
     /// Whether nodes get this image from the controller.
@@ -195,6 +205,26 @@ impl ImageStore {
         }
     }
 
+    /// Whether agents that fetch an image by themselves could accept the certificates of its mirrors.
+    fn check_trust(&self, wanted: &Wanted) -> Result<(), String> {
+        let judge = |url: &ImageUrl| {
+            if !url.is_tls() || self.0.sent.covers(url.host()) {
+                return Ok(());
+            }
+            Err(format!(
+                "{url} cannot be fetched by nodes: neither [images] ca_file nor [images.pins] says which certificate {} may have",
+                url.host()
+            ))
+        };
+        if let ChecksumSource::Sums { url, .. } = &wanted.checksum {
+            judge(url)?;
+        }
+        match &wanted.origin {
+            Origin::File(_) => Ok(()),
+            Origin::Http(url) => judge(url),
+        }
+    }
+
     /// What can be known of an image without asking a mirror.
     ///
     /// # Errors
@@ -206,6 +236,9 @@ impl ImageStore {
                 "{} cannot be deployed: the controller does not know at which of its addresses nodes reach it; set [boot] address, or name an address in [api] listen",
                 wanted.origin
             ));
+        }
+        if !self.serves(&wanted.origin) {
+            self.check_trust(wanted)?;
         }
         match &wanted.origin {
             Origin::File(path) => {

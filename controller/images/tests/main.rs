@@ -1,9 +1,16 @@
 //! The image store against real HTTP servers on loopback, which the settings allow.
 
+#[path = "../../../shared/image-source/tests/main/authority.rs"]
+#[expect(dead_code, reason = "the tests of image-source use all of it")]
+mod authority;
 mod cache;
 mod directory;
 #[path = "../../../agent/image-writer/tests/main/mirror.rs"]
 mod mirror;
+#[path = "../../../shared/image-source/tests/main/mirror.rs"]
+#[expect(dead_code, reason = "the tests of image-source use all of it")]
+mod tls_mirror;
+mod trust;
 
 use image_source::{Algorithm, Checksum, ChecksumSource, Digest, Limits};
 use images::{Endpoint, ImageStore, Origin, Ready, Settings, State, Wanted};

@@ -45,6 +45,7 @@ mod tpm;
 mod version;
 
 pub use disks::DisksError;
+pub use image::MirrorTrust;
 pub use pci::{PciDevice, devices as pci_devices};
 pub use settings::Settings;
 pub use steps::{
@@ -80,6 +81,7 @@ pub struct GenericHardwareManager {
     filter: Filter,
     /// See [`GenericHardwareManager::in_the_ramdisk`].
     takes_down: bool,
+    mirrors: MirrorTrust,
     /// Arrays and volume groups of the disks before the erase steps of this boot.
     remembered: Arc<RememberedVolumes>,
 }
@@ -96,7 +98,13 @@ impl GenericHardwareManager {
 
     /// With sysfs, procfs and device nodes elsewhere.
     pub fn with_roots(roots: Roots, filter: Filter) -> Self {
-        GenericHardwareManager { roots, filter, takes_down: false, remembered: Arc::default() }
+        GenericHardwareManager {
+            roots,
+            filter,
+            takes_down: false,
+            mirrors: MirrorTrust::default(),
+            remembered: Arc::default(),
+        }
     }
 
     /// For a machine that runs only the agent: swap, mounts and volumes that use a disk to be erased are taken down
@@ -104,6 +112,12 @@ impl GenericHardwareManager {
     #[must_use]
     pub fn in_the_ramdisk(self) -> Self {
         GenericHardwareManager { takes_down: true, ..self }
+    }
+
+    /// With the mirrors of images that are trusted where a step does not say which are.
+    #[must_use]
+    pub fn trusting(self, mirrors: MirrorTrust) -> Self {
+        GenericHardwareManager { mirrors, ..self }
     }
 
     /// Whether it may take down what uses the disks.
@@ -195,7 +209,12 @@ impl GenericHardwareManager {
     }
 
     fn machine(&self) -> image::Machine<'_> {
-        image::Machine { roots: &self.roots, filter: &self.filter, takes_down: self.takes_down }
+        image::Machine {
+            roots: &self.roots,
+            filter: &self.filter,
+            takes_down: self.takes_down,
+            mirrors: &self.mirrors,
+        }
     }
 
     // Both read a few files of sysfs, so they are too short to be cancelled.

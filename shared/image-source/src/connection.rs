@@ -1,8 +1,10 @@
 //! One request and its answer, redirects followed.
 
 use crate::error::SourceError;
+use crate::names;
 use crate::source::Source;
 use crate::url::ImageUrl;
+use crate::verifier::sentence;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::Empty;
@@ -136,16 +138,19 @@ async fn connect(
     if !url.is_tls() {
         return Ok(Box::new(stream));
     }
-    let name = ServerName::try_from(url.host().to_owned())
+    let host = url.host().trim_end_matches('.');
+    let name = ServerName::try_from(host.to_owned())
         .map_err(|error| Problem::Final(SourceError::Url(error.to_string())))?;
     match connector.connect(name, stream).await {
         Ok(stream) => Ok(Box::new(stream)),
         // A certificate that is refused is refused again; a connection that broke may not break again.
-        Err(error) if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
-            let problem = format!("TLS: {error}");
-            Err(Problem::Final(SourceError::Fetch { url: url.masked(), problem }))
-        }
-        Err(error) => Err(again(format!("TLS: {error}"))),
+        Err(error) => match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            Some(refused) => {
+                let problem = sentence(refused, host, url.port());
+                Err(Problem::Final(SourceError::Fetch { url: url.masked(), problem }))
+            }
+            None => Err(again(format!("TLS with {host}: {error}"))),
+        },
     }
 }
 
@@ -153,17 +158,7 @@ async fn resolve(source: &Source, url: &ImageUrl) -> Result<SocketAddr, Problem>
     if let Some(ip) = url.ip() {
         return Ok(SocketAddr::new(ip, url.port()));
     }
-    if !source.limits.resolve_names {
-        let problem = format!(
-            "there is no resolver in the ramdisk for {:?}; give an address, or let the controller serve it",
-            url.host()
-        );
-        return Err(Problem::Final(SourceError::Fetch { url: url.masked(), problem }));
-    }
-    let found = tokio::net::lookup_host((url.host(), url.port())).await;
-    let mut found =
-        found.map_err(|error| Problem::Again(format!("cannot resolve {:?}: {error}", url.host())))?;
-    found.next().ok_or_else(|| Problem::Again(format!("{:?} has no address", url.host())))
+    names::resolve(url.host(), url.port(), source.limits.connect).await.map_err(Problem::Again)
 }
 
 /// An error of hyper with its cause: by itself it says only where it happened.

@@ -303,7 +303,10 @@ impl<'a> Fetch<'a> {
 pub fn fetch<R: Receiver>(source: &Source, receiver: &mut R) -> Result<(), R::Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| SourceError::Internal(error.to_string()))?;
-    runtime.block_on(async { Fetch::new(source)?.run(receiver).await })
+    let ended = runtime.block_on(async { Fetch::new(source)?.run(receiver).await });
+    // A resolver that waits for an answer must not hold up what was cancelled.
+    runtime.shutdown_background();
+    ended
 }
 
 /// A whole file of at most `limit` bytes, into memory. `note` hears of tries that failed; `cancelled` is asked several

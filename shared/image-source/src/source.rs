@@ -2,37 +2,13 @@
 
 use crate::error::SourceError;
 use crate::hosts::Hosts;
+use crate::trust::Trust;
 use crate::url::ImageUrl;
+use crate::verifier::client_config;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
-use pinned_tls::{Accept, Pin, client_config};
-use rustls::client::WebPkiServerVerifier;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_rustls::TlsConnector;
-
-/// Whose certificate a mirror must have. There are no public authorities in the ramdisk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trust {
-    /// No certificate: https is refused.
-    None,
-    /// The one with this fingerprint, and no other. Names and dates do not matter.
-    Pin(Pin),
-    /// What these authorities (PEM) signed for the name in the URL.
-    Authorities(Vec<u8>),
-    /// Any. The operator asked for it; the checksum still says which image it is.
-    Any,
-}
-
-/// The fingerprint of a certificate.
-///
-/// # Errors
-/// When it is none.
-pub fn pin(text: &str) -> Result<Pin, String> {
-    text.parse().map_err(|_| "it is no fingerprint of a certificate".to_owned())
-}
 
 /// How long and how often.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +26,6 @@ pub struct Limits {
     pub pause: Duration,
     /// For the whole image.
     pub deadline: Option<Duration>,
-    /// Whether there is a resolver.
-    pub resolve_names: bool,
 }
 
 impl Default for Limits {
@@ -63,7 +37,6 @@ impl Default for Limits {
             tries: 5,
             pause: Duration::from_secs(1),
             deadline: None,
-            resolve_names: true,
         }
     }
 }
@@ -73,7 +46,7 @@ impl Default for Limits {
 pub struct Source {
     /// The file.
     pub url: ImageUrl,
-    /// Whose certificate a mirror must have.
+    /// Whose certificates mirrors may have.
     pub trust: Trust,
     /// Which hosts may be asked, also after a redirect.
     pub hosts: Hosts,
@@ -113,33 +86,9 @@ impl Source {
     }
 
     pub(crate) fn connector(&self) -> Result<TlsConnector, SourceError> {
-        let setup = |error: rustls::Error| SourceError::Internal(format!("TLS: {error}"));
-        let accept = match &self.trust {
-            Trust::None => Accept::None,
-            Trust::Pin(pin) => Accept::Only(*pin),
-            Trust::Any => Accept::Any,
-            Trust::Authorities(pem) => return Ok(TlsConnector::from(Arc::new(signed_by(pem)?))),
-        };
-        Ok(TlsConnector::from(Arc::new(client_config("the mirror", accept).map_err(setup)?)))
+        let config = client_config(self.trust.clone()).map_err(SourceError::Internal)?;
+        Ok(TlsConnector::from(Arc::new(config)))
     }
-}
-
-fn signed_by(pem: &[u8]) -> Result<ClientConfig, SourceError> {
-    let problem = |problem: String| SourceError::Internal(format!("the authorities for images: {problem}"));
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| problem(error.to_string()))?;
-        roots.add(certificate).map_err(|error| problem(error.to_string()))?;
-    }
-    if roots.is_empty() {
-        return Err(problem("no certificate in them".to_owned()));
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier = WebPkiServerVerifier::builder_with_provider(roots.into(), provider.clone()).build();
-    let verifier = verifier.map_err(|error| problem(error.to_string()))?;
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| problem(error.to_string()))?;
-    Ok(builder.with_webpki_verifier(verifier).with_no_client_auth())
 }
 
 #[cfg(test)]
@@ -151,7 +100,7 @@ mod tests {
         let url = |text: &str| text.parse::<ImageUrl>().expect(text);
         let source = Source {
             url: url("https://a/x"),
-            trust: Trust::None,
+            trust: Trust::default(),
             hosts: Hosts::default(),
             limits: Limits::default(),
             headers: RequestHeaders::of([("x-token", "secret")]).expect("headers"),

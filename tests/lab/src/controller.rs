@@ -50,9 +50,11 @@ impl ControllerConfig {
             listen.push(format!("{address}:6385"));
             let image = self.image.clone().map_or_else(image_dir, Ok)?;
             let [a, b, c, _] = address.octets();
+            let ca = self.mirror_ca();
+            let ca = if ca.is_file() { format!("ca_file = {ca:?}\n") } else { String::new() };
             // The extra lines that follow may be of [boot].
             boot = format!(
-                "[images]\nhosts = [\"{address}\"]\n\
+                "[images]\nhosts = [\"{address}\"]\n{ca}\
                  [boot]\nenabled = true\naddress = \"{address}\"\ninterface = \"br0\"\n\
                  kernel = {:?}\ninitramfs = {:?}\nrescue = {:?}\nconsoles = [\"ttyS0\"]\ndhcp = \"server\"\n\
                  dhcp_first = \"{a}.{b}.{c}.100\"\ndhcp_last = \"{a}.{b}.{c}.199\"\n",
@@ -72,6 +74,12 @@ impl ControllerConfig {
     #[must_use]
     pub fn bmc_ca(&self) -> PathBuf {
         self.dir.join("bmc-ca")
+    }
+
+    /// File of the authorities of mirrors, for a story that writes it before the start.
+    #[must_use]
+    pub fn mirror_ca(&self) -> PathBuf {
+        self.dir.join("mirror-ca.pem")
     }
 
     /// Path of the configuration file.

@@ -11,13 +11,16 @@ use axum::extract::{Path as Name, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::serve::Listener;
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
+
+use crate::tls::Authority;
 
 /// Serves files; stops when dropped.
 #[derive(Debug)]
 pub struct ImageServer {
-    address: SocketAddr,
+    base: String,
     directory: Arc<PathBuf>,
     _server: AbortOnDropHandle<()>,
 }
@@ -28,8 +31,34 @@ impl ImageServer {
     /// # Errors
     /// When the address cannot be used.
     pub async fn start(host: Ipv4Addr, directory: &Path) -> Result<Self> {
-        let listener = TcpListener::bind((host, 0)).await.context("the server of the images")?;
-        let address = listener.local_addr()?;
+        let listener = Self::listen(host).await?;
+        let base = format!("http://{}", listener.local_addr()?);
+        Ok(Self::over(listener, base, directory))
+    }
+
+    /// By HTTPS, as the host `name`, with a certificate of this authority.
+    ///
+    /// # Errors
+    /// When the address cannot be used.
+    pub async fn start_tls(
+        host: Ipv4Addr,
+        directory: &Path,
+        name: &str,
+        authority: &Authority,
+    ) -> Result<Self> {
+        let listener = Self::listen(host).await?;
+        let base = format!("https://{name}:{}", listener.local_addr()?.port());
+        Ok(Self::over(authority.listener(listener, name)?, base, directory))
+    }
+
+    async fn listen(host: Ipv4Addr) -> Result<TcpListener> {
+        TcpListener::bind((host, 0)).await.context("the server of the images")
+    }
+
+    fn over<L>(listener: L, base: String, directory: &Path) -> Self
+    where
+        L: Listener<Addr = SocketAddr>,
+    {
         let directory = Arc::new(directory.to_owned());
         let app = Router::new().route("/{name}", get(file)).with_state(directory.clone());
         let server = tokio::spawn(async move {
@@ -37,13 +66,13 @@ impl ImageServer {
                 tracing::error!("the server of the images ended: {error}");
             }
         });
-        Ok(Self { address, directory, _server: AbortOnDropHandle::new(server) })
+        Self { base, directory, _server: AbortOnDropHandle::new(server) }
     }
 
     /// URL of a file.
     #[must_use]
     pub fn url(&self, name: &str) -> String {
-        format!("http://{}/{name}", self.address)
+        format!("{}/{name}", self.base)
     }
 
     /// SHA-256 digest of a file, by `sha256sum`.

@@ -6,7 +6,6 @@
 mod access;
 mod bios;
 mod system;
-mod tls;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -66,7 +65,7 @@ impl RedfishBmc {
         let access = Arc::new(Access::new(&config.username, &config.password));
         let app = router(Bmc { machine, access });
         let (server, certificate) = if config.tls {
-            let (listener, certificate) = tls::listener(listener, address.ip())?;
+            let (listener, certificate) = crate::tls::self_signed(listener, address.ip())?;
             (tokio::spawn(report(axum::serve(listener, app))), Some(certificate))
         } else {
             (tokio::spawn(report(axum::serve(listener, app))), None)

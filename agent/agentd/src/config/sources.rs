@@ -55,13 +55,15 @@ const SETTINGS: &[Setting] = &[
     Setting { flag: "(ipa-agent-token)", kernel: &["ipa-agent-token"], value: Value::One },
     // A secret, too.
     Setting { flag: "(anneal.boot-nonce)", kernel: &["anneal.boot-nonce"], value: Value::One },
+    // Of the ramdisk alone: what DHCP says comes first.
+    Setting { flag: "(anneal.dns)", kernel: &["anneal.dns"], value: Value::One },
     Setting { flag: "(BOOTIF)", kernel: &["BOOTIF"], value: Value::One },
 ];
 
 const DOWNLOADS: &str = "a mirror is tried five times without a byte between, from where it broke off, and given up when it sends \
                          less than 20 KiB in 20 s";
 const TLS: &str = "TLS 1.2 and 1.3 with the ciphers of rustls, a P-256 certificate of this boot";
-const NO_NAMES: &str = "the ramdisk resolves no names; give addresses";
+const NO_MDNS: &str = "there is no multicast DNS; give an address, or a name that a name server knows";
 const WAITS: &str = "the ramdisk waits until no new disk or NIC has appeared for a while";
 
 /// What ironic-python-agent 13.0.0 reads from the kernel command line and this agent does not obey, with the reason.
@@ -95,7 +97,7 @@ pub(crate) const LEFT_ALONE: &[(&str, &str)] = &[
     ("ipa-tls-certificate-curve", TLS),
     ("ipa-tls-cipher-suites", TLS),
     ("ipa-tls-min-version", TLS),
-    ("ipa-use-mdns", NO_NAMES),
+    ("ipa-use-mdns", NO_MDNS),
 ];
 
 /// The kernel parameters that are obeyed, each with the flag of the same meaning where there is one.

@@ -40,6 +40,20 @@ fn a_boot_script_line_is_understood() {
 }
 
 #[test]
+fn name_servers_are_addresses_of_the_kernel_command_line() {
+    let of = |line: &str| ramdisk(&format!("ipa-api-url=http://192.0.2.1 {line}"));
+    assert_eq!(of("").expect("valid").name_servers, [] as [Ipv4Addr; 0]);
+    let config = of("anneal.dns=192.0.2.2,192.0.2.3").expect("valid");
+    assert_eq!(config.name_servers, [Ipv4Addr::new(192, 0, 2, 2), Ipv4Addr::new(192, 0, 2, 3)]);
+    assert!(config.ignored.is_empty());
+    let problem = of("anneal.dns=dns.example").expect_err("a name").to_string();
+    assert!(
+        problem.contains("anneal.dns") && problem.contains("\"dns.example\" is not an IPv4 address"),
+        "{problem}"
+    );
+}
+
+#[test]
 fn kernel_parameters_passed_to_init_are_not_flags() {
     let config = parse(&Environment {
         arguments: vec!["vmlinuz".into(), "splash".into()],

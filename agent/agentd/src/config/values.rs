@@ -104,6 +104,14 @@ pub(super) fn listen(values: &Values, ramdisk: bool, tls: bool) -> Result<Socket
     Ok(listen)
 }
 
+/// Name servers, for where DHCP names none.
+pub(super) fn name_servers(values: &Values) -> Result<Vec<Ipv4Addr>, ConfigError> {
+    const NAME: &str = "(anneal.dns)";
+    let address =
+        |text: &str| text.parse().map_err(|_| bad(NAME, format!("{text:?} is not an IPv4 address")));
+    words(last(values, NAME)).map(address).collect()
+}
+
 /// A port that can be advertised: not 0.
 pub(super) fn port(setting: &'static str, text: &str) -> Result<u16, ConfigError> {
     let port = text.parse().ok().filter(|port| *port > 0);

@@ -19,7 +19,7 @@ impl Remote {
         let text = |key: &str| heartbeat[key].as_str().expect(key).to_owned();
         let trust = Trust::Pin(Pin::of_pem(&text("agent_verify_ca")).expect("certificate"));
         Self {
-            client: Client::new(Some(&trust), false).expect("client"),
+            client: Client::new(Some(&trust)).expect("client"),
             url: text("callback_url").parse().expect("callback URL"),
             token: text("agent_token"),
         }

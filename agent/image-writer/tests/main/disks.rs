@@ -134,7 +134,7 @@ pub fn request_for(url: &str, checksum: &str) -> Request {
     };
     let url = url.parse().expect("a URL");
     Request {
-        source: Source { url, trust: Trust::None, hosts, limits, headers: RequestHeaders::default() },
+        source: Source { url, trust: Trust::default(), hosts, limits, headers: RequestHeaders::default() },
         checksum: ChecksumSource::of(None, None, Some(checksum), false).expect("a checksum"),
         allow_md5: false,
         format: None,

@@ -2,7 +2,7 @@
 
 use crate::disks::{MIB, image, old, request_for, sha256};
 use block::fake::FakeDisk;
-use image_writer::source::pin;
+use image_writer::source::{Pins, Signers};
 use image_writer::{Trust, write};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use rustls_pki_types::PrivateKeyDer;
@@ -44,14 +44,18 @@ fn serve(file: Vec<u8>, clients: usize) -> (String, String) {
 #[test]
 fn a_mirror_must_have_the_certificate_that_came_with_the_request() {
     let raw = image(6 * MIB);
-    let fingerprint = |pem: &str| pinned_tls::Pin::of_pem(pem).expect("a certificate").to_string();
+    let pinned = |pem: &str| {
+        let mut pins = Pins::default();
+        pins.add("127.0.0.1", pinned_tls::Pin::of_pem(pem).expect("a certificate"));
+        Trust { pins, ..Trust::default() }
+    };
     let (url, pem) = serve(raw.clone(), 4);
     let (_, other) = serve(Vec::new(), 1);
     for (trust, trusted) in [
-        (Trust::Pin(pin(&fingerprint(&pem)).expect("a pin")), true),
-        (Trust::Pin(pin(&fingerprint(&other)).expect("a pin")), false),
-        (Trust::Authorities(other.into_bytes()), false),
-        (Trust::None, false),
+        (pinned(&pem), true),
+        (pinned(&other), false),
+        (Trust { signers: Signers::Pem(other.into_bytes()), ..Trust::default() }, false),
+        (Trust::default(), false),
     ] {
         let mut request = request_for(&url, &sha256(&raw));
         request.source.trust = trust.clone();
@@ -59,7 +63,7 @@ fn a_mirror_must_have_the_certificate_that_came_with_the_request() {
         match write(&request, &disk, &()) {
             Ok(_) => assert!(trusted, "{trust:?}"),
             Err(error) => {
-                assert!(!trusted && error.to_string().contains("TLS"), "{trust:?}: {error}");
+                assert!(!trusted && error.to_string().contains("certificate"), "{trust:?}: {error}");
                 assert_eq!(disk.written(), 0);
             }
         }

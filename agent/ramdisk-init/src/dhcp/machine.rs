@@ -2,6 +2,7 @@
 
 use super::message::{Answer, Kind, Query};
 use crate::netlink::Address;
+use crate::resolver::NameServers;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ pub struct Lease {
     pub address: Address,
     /// Default router.
     pub router: Option<Ipv4Addr>,
+    /// Name servers.
+    pub dns: NameServers,
     /// MTU, when the server gives one that makes sense (576 to 9216).
     pub mtu: Option<u16>,
     /// The DHCP server that granted it.
@@ -192,6 +195,7 @@ fn lease(answer: &Answer, server: Ipv4Addr) -> Option<Lease> {
     Some(Lease {
         address: Address { ip, prefix: prefix(answer.mask, ip) },
         router: answer.router.filter(|&router| usable(router)),
+        dns: answer.dns.map(|server| server.filter(|&server| usable(server))),
         mtu: answer.mtu.filter(|mtu| (576..=9216).contains(mtu)),
         server,
         seconds,
@@ -239,6 +243,8 @@ mod tests {
         options.extend(SERVER.octets());
         options.extend([1, 4, 255, 255, 255, 0, 3, 4]);
         options.extend(SERVER.octets());
+        // A name server that can be one, between two that cannot.
+        options.extend([6, 12, 255, 255, 255, 255, 10, 0, 2, 3, 127, 0, 0, 1]);
         options.extend([51, 4]);
         options.extend(lease.to_be_bytes());
         reply(kind, 7, MAC, YOURS, &options)
@@ -255,6 +261,7 @@ mod tests {
         assert!(due);
         assert_eq!((granted.address.ip, granted.address.prefix), (YOURS, 24));
         assert_eq!(granted.router, Some(SERVER));
+        assert_eq!(granted.dns, [None, Some(Ipv4Addr::new(10, 0, 2, 3)), None]);
         machine
     }
 

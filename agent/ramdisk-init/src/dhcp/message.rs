@@ -1,5 +1,6 @@
 //! DHCP messages (RFC 2131 section 2) and the options we know (RFC 2132).
 
+use crate::resolver::{NAME_SERVERS, NameServers};
 use std::net::Ipv4Addr;
 
 const FIXED: usize = 236;
@@ -13,6 +14,7 @@ const ETHERNET: u8 = 1;
 const OPT_PAD: u8 = 0;
 const OPT_MASK: u8 = 1;
 const OPT_ROUTER: u8 = 3;
+const OPT_DNS: u8 = 6;
 const OPT_MTU: u8 = 26;
 const OPT_REQUESTED: u8 = 50;
 const OPT_LEASE: u8 = 51;
@@ -75,6 +77,8 @@ pub struct Answer {
     pub mask: Option<Ipv4Addr>,
     /// First router.
     pub router: Option<Ipv4Addr>,
+    /// The first name servers; none where the option is malformed.
+    pub dns: NameServers,
     /// MTU.
     pub mtu: Option<u16>,
     /// Seconds of lease, T1 and T2.
@@ -106,7 +110,7 @@ impl Query {
         bytes.extend([OPT_MAX_SIZE, 2, 5, 220]);
         bytes.extend([OPT_VENDOR_CLASS, 12]);
         bytes.extend(b"anneal-agent");
-        bytes.extend([OPT_PARAMETERS, 6, OPT_MASK, OPT_ROUTER, OPT_MTU, OPT_LEASE, OPT_T1, OPT_T2]);
+        bytes.extend([OPT_PARAMETERS, 7, OPT_MASK, OPT_ROUTER, OPT_DNS, OPT_MTU, OPT_LEASE, OPT_T1, OPT_T2]);
         if let Some((address, server)) = self.offer {
             bytes.extend([OPT_REQUESTED, 4]);
             bytes.extend(address.octets());
@@ -135,6 +139,7 @@ impl Answer {
             server: None,
             mask: None,
             router: None,
+            dns: [None; NAME_SERVERS],
             mtu: None,
             lease: None,
             t1: None,
@@ -154,6 +159,7 @@ impl Answer {
                         OPT_SERVER => answer.server = address(value),
                         OPT_MASK => answer.mask = address(value),
                         OPT_ROUTER => answer.router = value.get(..4).and_then(address),
+                        OPT_DNS => answer.dns = addresses(value),
                         OPT_MTU => answer.mtu = value.try_into().ok().map(u16::from_be_bytes),
                         OPT_LEASE => answer.lease = value.try_into().ok().map(u32::from_be_bytes),
                         OPT_T1 => answer.t1 = value.try_into().ok().map(u32::from_be_bytes),
@@ -179,6 +185,16 @@ fn reply_kind(value: &[u8]) -> Option<Kind> {
 
 fn address(bytes: &[u8]) -> Option<Ipv4Addr> {
     <[u8; 4]>::try_from(bytes).ok().map(Ipv4Addr::from)
+}
+
+/// A list of addresses (RFC 2132, 3.8); none where it does not end with a whole one.
+fn addresses(bytes: &[u8]) -> NameServers {
+    let (whole, rest) = bytes.as_chunks::<4>();
+    let mut found = [None; NAME_SERVERS];
+    if rest.is_empty() {
+        found.iter_mut().zip(whole).for_each(|(place, address)| *place = Some(Ipv4Addr::from(*address)));
+    }
+    found
 }
 
 /// Answers, for tests.
@@ -235,6 +251,24 @@ mod tests {
         assert_eq!((answer.kind, answer.yiaddr, answer.mac), (Kind::Offer, yours, MAC));
         assert_eq!(answer.router, Some(Ipv4Addr::new(10, 0, 2, 2)));
         assert_eq!((answer.lease, answer.t1), (Some(256), None));
+    }
+
+    #[test]
+    fn name_servers_are_whole_addresses_or_none() {
+        let dns = |option: &[u8]| {
+            let answer = Answer::decode(&reply(5, 7, MAC, Ipv4Addr::new(10, 0, 2, 15), option))?;
+            Some(answer.dns.into_iter().flatten().map(|server| server.octets()[3]).collect::<Vec<_>>())
+        };
+        assert_eq!(dns(&[6, 4, 10, 0, 0, 2]), Some(vec![2]));
+        assert_eq!(dns(&[6, 8, 10, 0, 0, 2, 10, 0, 0, 3]), Some(vec![2, 3]));
+        let five: Vec<u8> = [6, 20].into_iter().chain((1..=5).flat_map(|last| [10, 0, 0, last])).collect();
+        assert_eq!(dns(&five), Some(vec![1, 2, 3]));
+        for malformed in
+            [&[6, 0][..], &[6, 3, 10, 0, 0], &[6, 5, 10, 0, 0, 2, 10], &[6, 7, 10, 0, 0, 2, 10, 0, 0]]
+        {
+            assert_eq!(dns(malformed), Some(vec![]), "{malformed:?}");
+        }
+        assert_eq!(dns(&[6, 200, 10, 0, 0, 2]), None, "longer than the message");
     }
 
     proptest! {

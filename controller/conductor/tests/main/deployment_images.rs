@@ -200,3 +200,43 @@ async fn without_the_cache_the_agent_judges_hosts_as_the_controller_does() {
     assert!(error.text.contains("other is not in [images] hosts"), "{}", error.text);
     drop(directory);
 }
+
+/// Of what the test signs itself.
+const CA: &str = include_str!("fixtures/mirror-ca.pem");
+
+#[tokio::test]
+async fn agents_of_ours_get_the_certificates_that_mirrors_may_have() {
+    let directory = tempfile::tempdir().unwrap();
+    let ca_file = directory.path().join("ca.pem");
+    std::fs::write(&ca_file, CA).unwrap();
+    let pin = format!("sha256:{}", "aa".repeat(32));
+    let pins = [("pinned.example".to_owned(), vec![pin])].into();
+    let with = |cache: bool| {
+        let cache_directory = directory.path().join("cache");
+        let directory = directory.path().into();
+        let (ca_file, pins) = (ca_file.clone(), std::clone::Clone::clone(&pins));
+        let settings = images::Settings {
+            ca_file,
+            pins,
+            cache,
+            cache_directory,
+            directory,
+            ..images::Settings::default()
+        };
+        let endpoint = Endpoint { address: ([192, 0, 2, 9], 6385).into(), pin: Some("sha256:00".into()) };
+        ImageStore::open(settings, Vec::new(), Some(endpoint), || Ok(Vec::new())).unwrap()
+    };
+    let (_, info) = sent(with(false), "https://m.example/a", &sha256(IMAGE), false).await;
+    assert_eq!(info.expect("sent")["anneal"], json!({"ca": CA, "pins": pins}));
+    let (_, info) = sent(with(false), "https://m.example/a", &sha256(IMAGE), true).await;
+    assert_eq!(info.expect("sent").get("anneal"), None, "ironic-python-agent has its own");
+    // The configuration drive may come from a mirror, too.
+    let image = directory.path().join("a.raw");
+    std::fs::write(&image, IMAGE).unwrap();
+    let (_, info) = sent(with(true), &format!("file://{}", image.display()), &sha256(IMAGE), false).await;
+    let anneal = info.expect("sent")["anneal"].clone();
+    assert_eq!(
+        (&anneal["ca"], &anneal["pins"], &anneal["pin"]),
+        (&json!(CA), &json!(pins), &json!("sha256:00"))
+    );
+}

@@ -2,8 +2,10 @@
 
 mod record;
 mod root_disk;
+mod trust;
 mod watch;
 mod write;
 
 pub(crate) use root_disk::Machine;
+pub use trust::MirrorTrust;
 pub(crate) use write::{arguments, run};

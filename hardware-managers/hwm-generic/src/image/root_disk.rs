@@ -1,5 +1,6 @@
 //! The disk that gets the operating system, free of what used it.
 
+use super::trust::MirrorTrust;
 use block::{DiskDecision, Filter, Policy, Probe, Reason, Roots};
 use root_device::{Choice, DiskIdentity, Rules};
 use serde_json::{Map, Value};
@@ -10,6 +11,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) filter: &'a Filter,
     /// It runs only the agent.
     pub(crate) takes_down: bool,
+    /// Which mirrors are trusted where the step does not say.
+    pub(crate) mirrors: &'a MirrorTrust,
 }
 
 /// What is known of the disk besides the node's hints.

@@ -2,14 +2,15 @@
 
 use super::record::deployed;
 use super::root_disk::{self, Machine, RootDisk, Wanted};
+use super::trust::{MirrorTrust, Sent, trust};
 use super::watch::StepWatch;
 use agent_protocol::deployment::WrittenDisk;
 use hwm_sdk::protocol::Level;
 use hwm_sdk::{Argument, StepCall, StepContext, StepError, StepOutcome};
 use image_writer::source::{Host, RequestHeaders, Source};
 use image_writer::{
-    CHECKPOINT_BYTES, Checkpoint, ChecksumSource, Format, Hosts, ImageError, Limits, Request, SourceError,
-    Trust, configdrive,
+    CHECKPOINT_BYTES, Checkpoint, ChecksumSource, Format, Hosts, ImageError, ImageUrl, Limits, Request,
+    SourceError, configdrive,
 };
 use root_device::{DiskIdentity, Rules};
 use serde::Deserialize;
@@ -24,8 +25,9 @@ const ARGUMENTS: &[Argument] = &[
         name: IMAGE_INFO,
         description: "What Ironic sends of the image: id, urls, disk_format, checksum, os_hash_algo, os_hash_value. Its \
                       member anneal may have hosts (names, .suffixes, networks that may be asked), never_hosts (networks that \
-                      only a network in hosts opens), headers (for the host of the URL), ca (PEM) or pin \
-                      (fingerprint) of the mirror, allow_md5, disk (serial, wwn): the disk of the deployment before, \
+                      only a network in hosts opens), headers (for the host of the URL), ca (PEM), \
+                      pins (fingerprints by host) and pin (fingerprint of the host of the URL) of mirrors, \
+                      allow_md5, disk (serial, wwn): the disk of the deployment before, \
                       smallest_root_disk (bytes: without hints no smaller disk is taken), and root_device_strict: \
                       several disks that fit are an error",
         required: true,
@@ -71,6 +73,7 @@ struct Addition {
     never_hosts: Vec<String>,
     headers: BTreeMap<String, String>,
     ca: Option<String>,
+    pins: BTreeMap<String, Vec<String>>,
     pin: Option<String>,
     allow_md5: bool,
     disk: Option<DiskIdentity>,
@@ -102,7 +105,7 @@ pub(crate) fn run(
     // What serde would say of a wrong value may contain it.
     let info: ImageInfo = Deserialize::deserialize(&call.args[IMAGE_INFO])
         .map_err(|_| wrong(IMAGE_INFO, "a member is of the wrong kind"))?;
-    let mut request = request(&info, machine.takes_down, context)?;
+    let mut request = request(&info, machine.mirrors, context)?;
     request.configdrive = drive(call.args.get(CONFIGDRIVE), &request, &StepWatch::new(context, None))?;
     let interrupted = request.checkpoint.as_ref().map(|checkpoint| &checkpoint.disk);
     let wanted = Wanted { before: info.anneal.disk.as_ref(), interrupted, rules: info.anneal.rules() };
@@ -146,7 +149,7 @@ fn result(info: &ImageInfo, image: WrittenDisk) -> Value {
     json!({ "result": text, "image": image })
 }
 
-fn request(info: &ImageInfo, in_the_ramdisk: bool, context: &StepContext) -> Result<Request, StepError> {
+fn request(info: &ImageInfo, mirrors: &MirrorTrust, context: &StepContext) -> Result<Request, StepError> {
     let of_image = |problem: &str| wrong(IMAGE_INFO, problem);
     let partition = info.image_type.as_deref() == Some("partition");
     let boots_itself = |part: &Option<Value>| part.as_ref().is_none_or(Value::is_null);
@@ -167,7 +170,7 @@ fn request(info: &ImageInfo, in_the_ramdisk: bool, context: &StepContext) -> Res
         ));
     }
     let [url] = info.urls.as_slice() else { return Err(of_image("urls must have one URL")) };
-    let url = url.parse().map_err(|problem: String| of_image(&format!("urls: {problem}")))?;
+    let url: ImageUrl = url.parse().map_err(|problem: String| of_image(&format!("urls: {problem}")))?;
     let format = match info.disk_format.as_deref() {
         None => None,
         Some("raw" | "gpt") => Some(Format::Raw),
@@ -186,8 +189,10 @@ fn request(info: &ImageInfo, in_the_ramdisk: bool, context: &StepContext) -> Res
         allow_md5,
     );
     let checksum = checksum.map_err(|problem| of_image(&format!("checksum: {problem}")))?;
-    let limits = Limits { resolve_names: !in_the_ramdisk, ..Limits::default() };
-    let (trust, hosts) = (trust(&info.anneal)?, hosts(&info.anneal)?);
+    let (limits, hosts) = (Limits::default(), hosts(&info.anneal)?);
+    let sent =
+        Sent { ca: info.anneal.ca.as_deref(), pins: &info.anneal.pins, pin: info.anneal.pin.as_deref() };
+    let trust = trust(sent, &url, mirrors).map_err(|problem| of_image(&problem))?;
     let headers = info.anneal.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let headers =
         RequestHeaders::of(headers).map_err(|problem| of_image(&format!("anneal.headers: {problem}")))?;
@@ -197,17 +202,6 @@ fn request(info: &ImageInfo, in_the_ramdisk: bool, context: &StepContext) -> Res
     // The disk is not chosen yet.
     let disk = None;
     Ok(Request { source, checksum, allow_md5, format, configdrive: None, disk, checkpoint_every, checkpoint })
-}
-
-fn trust(addition: &Addition) -> Result<Trust, StepError> {
-    match (&addition.pin, &addition.ca) {
-        (Some(pin), _) => {
-            let pin = image_writer::source::pin(pin);
-            Ok(Trust::Pin(pin.map_err(|problem| wrong(IMAGE_INFO, format!("anneal.pin: {problem}")))?))
-        }
-        (None, Some(pem)) => Ok(Trust::Authorities(pem.clone().into_bytes())),
-        (None, None) => Ok(Trust::None),
-    }
 }
 
 fn hosts(addition: &Addition) -> Result<Hosts, StepError> {
@@ -248,6 +242,7 @@ fn drive(value: Option<&Value>, request: &Request, watch: &StepWatch) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use image_writer::Trust;
 
     fn info(change: impl FnOnce(&mut Value)) -> Result<Request, StepError> {
         // As a real Ironic sends it (transcripts/deploy_direct.jsonl, request 16).
@@ -259,15 +254,14 @@ mod tests {
         });
         change(&mut value);
         let info = ImageInfo::deserialize(&value).expect("an image_info");
-        request(&info, true, &StepContext::new())
+        request(&info, &MirrorTrust::None, &StepContext::new())
     }
 
     #[test]
     fn what_a_real_ironic_sends_is_understood() {
         let request = info(|_| ()).expect("a request");
         assert_eq!(request.source.url.to_string(), "http://10.77.0.1:8080/cloud.raw");
-        assert_eq!((request.format, request.source.trust), (Some(Format::Raw), Trust::None));
-        assert!(!request.source.limits.resolve_names, "there is no resolver in the ramdisk");
+        assert_eq!((request.format, request.source.trust), (Some(Format::Raw), Trust::default()));
     }
 
     /// As the conductor's test of a rebuild has it.
@@ -295,6 +289,7 @@ mod tests {
             ("os_hash_algo", json!("md5"), "no md5"),
             ("os_hash_value", json!(null), "os_hash_value"),
             ("anneal", json!({"pin": "secret"}), "anneal.pin"),
+            ("anneal", json!({"pins": {"a": ["secret"]}}), "anneal.pins: a: it is no fingerprint"),
             ("anneal", json!({"hosts": ["*"]}), "anneal.hosts"),
             ("anneal", json!({"never_hosts": ["a"]}), "anneal.never_hosts"),
             ("anneal", json!({"headers": {"x-token": "a\nsecret"}}), "anneal.headers"),

@@ -48,7 +48,7 @@ pub fn source(url: &str) -> Result<Source> {
     let url = url.parse().map_err(anyhow::Error::msg)?;
     Ok(Source {
         url,
-        trust: Trust::None,
+        trust: Trust::default(),
         hosts,
         limits: Limits::default(),
         headers: RequestHeaders::default(),

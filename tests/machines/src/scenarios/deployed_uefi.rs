@@ -1,23 +1,28 @@
-//! A UEFI node with our agent gets an image whose loader the firmware finds only by a boot entry, and boots it.
+//! A UEFI node with our agent gets an image whose loader the firmware finds only by a boot entry, and boots it. The mirror
+//! has a name, which the node resolves, and a certificate that only the authority of `[images] ca_file` signed.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use lab::controller::Controller;
 use lab::disk::Bus;
+use lab::dns::NameServer;
 use lab::efi_image::{self, BOOTED};
 use lab::images::ImageServer;
 use lab::node::Firmware;
 use lab::signatures::{Content, Table};
-use lab::site::ADDRESS;
+use lab::site::{ADDRESS, Site};
+use lab::tls::Authority;
 use lab::wait;
 use serde_json::{Value, json};
 
 use crate::certificate::{ensure_deployed, fetched, verify};
-use crate::stage::{NODE, SHORT, Stage, enrol_redfish, through, verb};
+use crate::stage::{NODE, SETTINGS, SHORT, Stage, enrol_redfish, through, verb};
 
 pub const ABOUT: &str =
     "a UEFI node boots the image by the boot entry that the agent made; a rebuild replaces the entry";
+
+const MIRROR: &str = "mirror.example";
 
 /// Name, label and partition of each image.
 const FIRST: [&str; 3] = ["first.qcow2", "debian", "5CA1AB1E-0000-4000-8000-00000000C0DE"];
@@ -35,18 +40,25 @@ pub async fn story(stage: Stage) -> Result<()> {
         efi_image::as_qcow2(&raw, &images.join(name))?;
     }
 
-    let mut site = stage.site("").await?;
+    let authority = Authority::new()?;
+    std::fs::write(stage.dir.join("mirror-ca.pem"), authority.pem())?;
+    let mut site = Site::start(&stage.dir, &format!("dns = [\"{ADDRESS}\"]\n{SETTINGS}")).await?;
     let disks = [&root, &data].map(|disk| disk.spec.clone());
     let node = site.node(NODE, Firmware::Uefi, disks.to_vec()).await?;
     enrol_redfish(&site, &node).await?;
     let (controller, desk) = (&site.controller, stage.dir.as_path());
     let console = node.machine.spec().serial_log();
-    let server = ImageServer::start(ADDRESS, &images).await?;
+    let names = NameServer::start(&stage.dir, ADDRESS, MIRROR, ADDRESS)?;
+    let server = ImageServer::start_tls(ADDRESS, &images, MIRROR, &authority).await?;
     controller.set(NODE, json!({"/automated_clean": false})).await?;
     through(controller, verb("provide"), "available").await?;
 
     let entries = deployed((controller, desk), &server, "active", FIRST, &console).await?;
     ensure!(entries["removed"] == json!([]), "{entries}");
+    // By the node itself.
+    let asked = std::fs::read_to_string(names.log())?;
+    let of_node = format!("query[A] {MIRROR} from 172.22.0.1");
+    ensure!(asked.lines().any(|line| line.contains(&of_node) && !line.ends_with("172.22.0.1")), "{asked}");
     data.ensure_same(&before)?;
 
     let first = entries["entry"].as_str().and_then(|name| name.strip_prefix("Boot"));

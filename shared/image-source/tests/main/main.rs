@@ -1,0 +1,6 @@
+//! Mirrors with certificates and names, on loopback.
+
+mod authority;
+mod mirror;
+mod names;
+mod tls;
