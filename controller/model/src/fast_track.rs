@@ -1,25 +1,14 @@
 //! Fast track, as in Ironic: the ramdisk of an automated cleaning keeps running while the node is AVAILABLE, and a deployment
 //! begins in it without a reboot. Off by default.
 
+pub use crate::kept_ramdisk::KeptRamdisk;
 use crate::kind::RunKind;
 use crate::node::Node;
 use crate::provision::ProvisionState;
-use crate::time::Timestamp;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Key of `driver_info` that switches fast track on or off for one node; without it the configuration decides.
 pub const FAST_TRACK: &str = "fast_track";
-
-/// What becomes of the ramdisk that a cleaning left running.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KeptRamdisk {
-    /// It has been kept for a deployment since then.
-    Since(Timestamp),
-    /// The node has been about to be powered off since then.
-    PoweringOff(Timestamp),
-}
 
 /// Whether fast track is on for a node with this `driver_info`: a Boolean, or a word that Ironic takes for one.
 ///
@@ -55,6 +44,7 @@ mod tests {
     use super::*;
     use crate::power::PowerTarget;
     use crate::run::{Cursor, Run};
+    use crate::time::Timestamp;
     use serde_json::json;
     use uuid::Uuid;
 

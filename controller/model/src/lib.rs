@@ -20,6 +20,7 @@ pub mod image;
 pub mod interface;
 pub mod inventory;
 pub mod json_structure;
+mod kept_ramdisk;
 pub mod kind;
 pub mod mask;
 pub mod node;

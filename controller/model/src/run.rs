@@ -23,8 +23,8 @@
 //! killed at any moment takes the action again, or asks for its outcome.
 
 use crate::boot::BootStart;
-use crate::fast_track::KeptRamdisk;
 use crate::hello::Hello;
+use crate::kept_ramdisk::KeptRamdisk;
 use crate::kind::RunKind;
 use crate::request_sender::RequestSender;
 use crate::step::{PlannedStep, RequestedStep, StepResult};

@@ -380,7 +380,7 @@ fn no_boot_gets_a_token_before_the_one_with_a_token_was_switched_off(now: &Move)
     ))
 }
 
-/// The agent that tells its steps to a run which has not booted the node is the one that the cleaning booted, with its token.
+/// The agent that reports its steps to a run which has not booted the node is the one that the cleaning booted, with its token.
 fn a_deployment_begins_in_no_ramdisk_but_the_kept_one(now: &Move) -> Result<(), String> {
     let (before, after) = (now.before, &now.next.world);
     let learns = |world: &World| world.run().is_some_and(|run| run.cursor == Cursor::LearnSteps);

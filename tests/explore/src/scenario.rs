@@ -17,7 +17,7 @@ pub const SILENCE: u64 = 2;
 pub const STEP_LIMIT: u64 = 4;
 /// Ticks that a hello may take.
 pub const HELLO_LIMIT: u64 = 3;
-/// Ticks for which a ramdisk is kept running on a node that nobody deploys.
+/// Ticks for which a ramdisk is kept running on a node that is not deployed.
 pub const IDLE_LIMIT: u64 = 2;
 /// Ticks that a ramdisk may take to boot, and for which a controller that is away stays away: longer than
 /// [`SILENCE`], so that it comes back to nodes it has not heard.

@@ -1,5 +1,5 @@
 //! Fast track: the ramdisk of an automated cleaning keeps running while the node is AVAILABLE. A deployment begins in it if its
-//! agent is alive, else with the ordinary power cycle; a node that nobody deploys is powered off after a time.
+//! agent is alive, else with the ordinary power cycle; a node that is not deployed is powered off after a time.
 //!
 //! The agent keeps the token of its boot, and no other gets one: a lookup is given a token only while a run waits for its
 //! agent (docs/decisions/0046).
@@ -56,7 +56,7 @@ pub(super) fn begin(view: &View) -> Change {
     change
 }
 
-/// The agent of the kept ramdisk was asked for its steps and did not tell them: the node boots as without fast track.
+/// The agent of the kept ramdisk was asked for its steps and did not report them: the node boots as without fast track.
 pub(super) fn unanswered(view: &View, outcome: &Outcome) -> Option<Change> {
     view.run.ramdisk_kept?;
     match outcome {

@@ -166,7 +166,7 @@ fn a_users_power_request_ends_fast_track() {
 }
 
 #[test]
-fn an_agent_that_does_not_tell_its_steps_makes_the_node_boot() {
+fn an_agent_that_does_not_report_its_steps_makes_the_node_boot() {
     let seen = to_deploy(idle());
     let seen = Snapshot { node: recorded(decide(&seen, &on())), ..seen };
     let asks = Action::AskSteps(model::StepKind::Deploy);
@@ -195,7 +195,7 @@ fn ends(seen: &Snapshot, settings: &Settings, why: &str) {
 }
 
 #[test]
-fn a_node_that_nobody_deploys_is_powered_off_after_the_time() {
+fn a_node_that_is_not_deployed_is_powered_off_after_the_time() {
     let mut seen = idle();
     seen.contact.last_heartbeat_at = Some(at(1199));
     seen.now = at(1199);

@@ -13,7 +13,7 @@ use crate::node::{Node, history};
 use crate::stage::{LONG, NO_METADATA, NODE, SHORT, Stage, manageable, through, verb};
 
 pub const ABOUT: &str =
-    "a cleaned node is deployed without a reboot; one that nobody deploys is powered off after a time";
+    "a cleaned node is deployed without a reboot; one that is not deployed is powered off after a time";
 
 /// Long enough for a deployment to begin, short enough to be waited for.
 const SETTINGS: &str = "fast_track = true\nfast_track_idle_s = 45\n";
