@@ -139,7 +139,7 @@ async fn send(
         }
         if now.stalls.is_some_and(|stalls| at >= stalls) {
             // Until the client closes its end.
-            stream.read(&mut [0; 16]).await?;
+            let _gone = stream.read(&mut [0; 16]).await?;
             return Ok(());
         }
         let piece = &body[at..body.len().min(at + PIECE)];
