@@ -10,6 +10,7 @@
 //! logs are and how they end; a last line counts them. With `--deployments`, a table of deployments in their place. Exit code
 //! 1 when any failed. Needs root.
 
+mod bmc;
 mod certificate;
 mod deployments;
 mod desk;

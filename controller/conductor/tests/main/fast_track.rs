@@ -60,8 +60,11 @@ fn cursor(node: &Node) -> Cursor {
     node.run.as_ref().unwrap().cursor.clone()
 }
 
+/// Why a ramdisk is not used, and what makes it so.
+type Obstacle = (&'static str, fn(&mut Snapshot));
+
 /// What keeps a ramdisk from being used, one at a time.
-fn obstacles() -> Vec<(&'static str, fn(&mut Snapshot))> {
+fn obstacles() -> Vec<Obstacle> {
     let list: [(_, fn(&mut Snapshot)); 14] = [
         ("fast track is switched off", |seen| {
             seen.node.driver_info.insert("fast_track".into(), json!("false"));

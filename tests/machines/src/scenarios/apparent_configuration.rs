@@ -4,12 +4,11 @@
 
 use anyhow::{Context, Result, ensure};
 use lab::disk::Bus;
-use lab::redfish::RedfishBmc;
 use lab::signatures::{Content, OLD_SYSTEM, Table};
-use lab::site::{BMC_PASSWORD, BMC_USER, SiteNode};
 use lab::wait;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::bmc::Bmc;
 use crate::stage::{NO_METADATA, SHORT, Stage, manageable, through, verb};
 
 pub const ABOUT: &str =
@@ -44,39 +43,4 @@ pub async fn story(stage: Stage) -> Result<()> {
     let after = bmc.configuration().await?;
     ensure!(after == before, "the configuration was\n{before}\nand is\n{after}");
     Ok(())
-}
-
-/// The BMC, asked by the administrator.
-struct Bmc {
-    client: reqwest::Client,
-    url: String,
-}
-
-impl Bmc {
-    fn new(node: &SiteNode) -> Result<Self> {
-        let client = reqwest::Client::builder().danger_accept_invalid_certs(true).build()?;
-        Ok(Self { client, url: node.bmc.url() })
-    }
-
-    async fn get(&self, path: &str) -> Result<Value> {
-        let request = self.client.get(format!("{}{path}", self.url));
-        let answer = request.basic_auth(BMC_USER, Some(BMC_PASSWORD)).send().await?;
-        Ok(answer.error_for_status()?.json().await?)
-    }
-
-    async fn patch(&self, body: &Value) -> Result<()> {
-        let request = self.client.patch(format!("{}{}", self.url, RedfishBmc::system_id()));
-        let answer = request.basic_auth(BMC_USER, Some(BMC_PASSWORD)).json(body).send().await?;
-        answer.error_for_status()?;
-        Ok(())
-    }
-
-    /// All that a user of the machine would find changed.
-    async fn configuration(&self) -> Result<Value> {
-        let system = self.get(RedfishBmc::system_id()).await?;
-        let bios = self.get(system["Bios"]["@odata.id"].as_str().context("no Bios")?).await?;
-        let settings = &bios["@Redfish.Settings"]["SettingsObject"]["@odata.id"];
-        let pending = self.get(settings.as_str().context("no settings object")?).await?;
-        Ok(json!({"boot": system["Boot"], "bios": bios["Attributes"], "pending": pending["Attributes"]}))
-    }
 }

@@ -1,5 +1,5 @@
-//! A BIOS node with our agent gets a compressed image over HTTP and boots it. A rebuild writes the same disk; the other one,
-//! which has an old system, keeps every byte.
+//! A BIOS node with our agent gets a compressed image over HTTP and boots it. A rebuild sets a BIOS setting and writes the same
+//! disk; the other one, which has an old system, keeps every byte. Torn down, the node has nothing of the deployment any more.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use lab::packing::Packing;
 use lab::signatures::{self, Content, Table};
 use lab::site::ADDRESS;
 use lab::{fill, wait};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::bmc::Bmc;
 use crate::certificate::ensure_deployed;
 use crate::disk::OldDisk;
 use crate::node::Node;
 use crate::stage::{NODE, SHORT, Stage, manageable, through, verb};
 
-pub const ABOUT: &str =
-    "a BIOS node boots a zstd image from NVMe; a rebuild writes the same disk, the other keeps every byte";
+pub const ABOUT: &str = "a BIOS node boots a zstd image from NVMe; a rebuild writes the same disk, the other keeps every byte; torn down";
 
 /// Name of each image; what it says when it boots is made of it.
 const IMAGES: [&str; 2] = ["FIRST", "SECOND"];
@@ -42,8 +42,14 @@ pub async fn story(stage: Stage) -> Result<()> {
     controller.set(NODE, json!({"/automated_clean": false})).await?;
     through(controller, verb("provide"), "available").await?;
 
-    for (image, target) in [(&first, "active"), (&second, "rebuild")] {
-        let seen = deployed(controller, &server, image.serial(), target).await?;
+    let bmc = Bmc::new(&node)?;
+    let setting = json!([{"name": "ProcTurboMode", "value": "Disabled"}]);
+    let bios = json!({
+        "interface": "bios", "step": "apply_configuration", "args": {"settings": setting}, "priority": 150,
+    });
+    let rebuild = json!({"target": "rebuild", "deploy_steps": [bios]});
+    for (image, request) in [(&first, verb("active")), (&second, rebuild)] {
+        let seen = deployed(controller, &server, image.serial(), request).await?;
         ensure!(seen.0["power_state"] == "power on", "a deployed node is {}", seen.0["power_state"]);
         wait::for_line(&console, &boots(image.serial()), SHORT).await.context("the image boots")?;
         let written = &seen.results("deploy.write_image")[0];
@@ -54,7 +60,16 @@ pub async fn story(stage: Stage) -> Result<()> {
         ensure!(found.unchanged == found.held_data, "the disk does not hold the image: {found:?}");
         data.ensure_same(&before)?;
     }
-    Ok(())
+    let set = bmc.configuration().await?;
+    ensure!(set["bios"]["ProcTurboMode"] == "Disabled", "the rebuild has set nothing: {set}");
+
+    controller.set(NODE, json!({"/automated_clean": true})).await?;
+    let seen = through(controller, verb("deleted"), "available").await?;
+    ensure!(seen.0["instance_info"] == json!({}), "left of the instance: {}", seen.0["instance_info"]);
+    ensure!(seen.0["deploy_step"] == json!({}), "left of the deployment: {}", seen.0["deploy_step"]);
+    ensure!(!node.machine.is_on().await, "an available node is off");
+    root.ensure_erased()?;
+    data.ensure_erased()
 }
 
 /// A disk image with a boot sector, and the same compressed.
@@ -81,16 +96,16 @@ fn scanned(image: &OldDisk, disk: &OldDisk) -> Result<lab::scan::Findings> {
     image.as_file(disk.spec.file.clone()).findings()
 }
 
-async fn deployed(controller: &Controller, server: &ImageServer, name: &str, target: &str) -> Result<Node> {
+async fn deployed(controller: &Controller, server: &ImageServer, name: &str, request: Value) -> Result<Node> {
     let name = served(name);
     let mut info = json!({
         "image_source": server.url(&name), "image_os_hash_algo": "sha256", "image_os_hash_value": server.sha256(&name)?,
         "image_disk_format": "raw",
     });
-    if target != "rebuild" {
+    if request["target"] != "rebuild" {
         // A rebuild knows the disk. Without hints none of these is large enough.
         info["root_device"] = json!({"serial": "ROOT"});
     }
     controller.set(NODE, json!({"/instance_info": info})).await?;
-    through(controller, verb(target), "active").await
+    through(controller, request, "active").await
 }

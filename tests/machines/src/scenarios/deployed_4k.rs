@@ -51,7 +51,11 @@ pub async fn story(stage: Stage) -> Result<()> {
     root.ensure_unbootable()?;
 
     choose(controller, &server, "4096.zst").await?;
-    let drive = json!({"meta_data": {"hostname": "large-sectors"}, "user_data": USER_DATA});
+    let drive = json!({
+        "meta_data": {"hostname": "large-sectors"}, "user_data": USER_DATA,
+        "network_data": {"links": [{"id": "eth0", "type": "phy", "ethernet_mac_address": "52:54:00:12:34:56"}],
+            "networks": [{"id": "n0", "link": "eth0", "type": "ipv4_dhcp"}], "services": []},
+    });
     let request = json!({"target": "active", "configdrive": drive});
     let seen = through(controller, request, "active").await?;
     let first = &seen.results("deploy.prepare_instance_boot")[0]["result"]["boot_entries"]["entry"];
@@ -92,6 +96,8 @@ fn ensure_drive(disk: &Path) -> Result<()> {
     ensure!(user_data == USER_DATA, "user data: {user_data:?}");
     let meta_data = output("mtype", &["-i", &part, "::openstack/latest/meta_data.json"])?;
     ensure!(meta_data.contains(r#""hostname":"large-sectors""#), "metadata: {meta_data}");
+    let network = output("mtype", &["-i", &part, "::openstack/latest/network_data.json"])?;
+    ensure!(network.contains(r#""type":"ipv4_dhcp""#), "network data: {network}");
     Ok(())
 }
 
