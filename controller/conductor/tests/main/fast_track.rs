@@ -60,9 +60,12 @@ fn cursor(node: &Node) -> Cursor {
     node.run.as_ref().unwrap().cursor.clone()
 }
 
-/// What keeps a ramdisk from being used, one at a time.
-fn obstacles() -> Vec<(&'static str, fn(&mut Snapshot))> {
-    let list: [(_, fn(&mut Snapshot)); 14] = [
+/// What keeps a ramdisk from being used: a part of the text, and how it comes about.
+type Obstacle = (&'static str, fn(&mut Snapshot));
+
+/// All of them, one at a time.
+fn obstacles() -> [Obstacle; 14] {
+    [
         ("fast track is switched off", |seen| {
             seen.node.driver_info.insert("fast_track".into(), json!("false"));
         }),
@@ -91,8 +94,7 @@ fn obstacles() -> Vec<(&'static str, fn(&mut Snapshot))> {
                 Some(SecondAgent { at: NOW, boot_id, repeated: false, address, fetched: true });
         }),
         ("no heartbeat within 300 s", |seen| seen.now = at(300)),
-    ];
-    list.into()
+    ]
 }
 
 #[test]
