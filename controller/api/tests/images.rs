@@ -142,6 +142,51 @@ async fn judged(api: &Api, node: &Node, source: &str, agent: &str) -> (bool, Str
     (deploy["result"] == true, deploy["reason"].as_str().unwrap_or_default().to_owned())
 }
 
+/// The firmware of the node fetches them, so that the hosts are judged as far as they are known.
+#[tokio::test]
+async fn what_the_ramdisk_interface_boots_is_judged_before_the_node_is_touched() {
+    let directory = tempfile::tempdir().unwrap();
+    let api = Api::serving(serving(directory.path(), &["192.0.2.0/24"]));
+    let good = json!({"kernel": "http://192.0.2.1/k", "ramdisk": "http://192.0.2.1/r"});
+    let mut node = api.node("n", ProvisionState::Available).await;
+    for (boot, more, why) in [
+        ("fake", json!({}), None),
+        ("ipxe", json!({}), Some("[boot] enabled")),
+        (
+            "fake",
+            json!({"ramdisk": "http://198.51.100.1/r?key=secret"}),
+            Some("198.51.100.1 is not in [images] hosts"),
+        ),
+        ("fake", json!({"kernel": null}), Some("instance_info.kernel")),
+        ("fake", json!({"boot_iso": "http://192.0.2.1/i"}), Some("boot_iso")),
+        ("fake", json!({"configdrive": {"user_data": "x"}}), Some("configdrive")),
+        ("fake", json!({"anneal_wait_for_hello": true}), Some("only the deploy interface direct")),
+    ] {
+        let mut info = good.clone();
+        info.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        node.instance_info = info.as_object().unwrap().clone();
+        node.interfaces.insert("deploy_interface".into(), "ramdisk".into());
+        node.interfaces.insert("boot_interface".into(), boot.into());
+        node = api.store.update_node(node, Vec::new(), None).await.unwrap();
+        let seen = api.at(81, "GET", &format!("/v1/nodes/{}/validate", node.uuid), None).await.is(200).body;
+        let said = seen["deploy"]["reason"].as_str().unwrap_or_default().to_owned();
+        assert_eq!(seen["deploy"]["result"], why.is_none(), "{more}: {said}");
+        let Some(why) = why else { continue };
+        assert!(said.contains(why) && !said.contains("secret"), "{more}: {said}");
+        let path = format!("/v1/nodes/{}/states/provision", node.uuid);
+        let refused = api.at(81, "PUT", &path, Some(json!({"target": "active"}))).await.is(400);
+        assert!(refused.body.to_string().contains(why), "{more}: {}", refused.body);
+    }
+    node.instance_info = good.as_object().unwrap().clone();
+    node.interfaces.insert("boot_interface".into(), "fake".into());
+    let node = api.store.update_node(node, Vec::new(), None).await.unwrap();
+    let path = format!("/v1/nodes/{}/states/provision", node.uuid);
+    let drive = json!({"target": "active", "configdrive": {"user_data": "x"}});
+    let refused = api.at(81, "PUT", &path, Some(drive)).await.is(400);
+    assert!(refused.body.to_string().contains("no disk to put a configdrive on"), "{}", refused.body);
+    api.at(81, "PUT", &path, Some(json!({"target": "active"}))).await.is(202);
+}
+
 #[tokio::test]
 async fn fast_track_of_a_node_is_true_or_false() {
     let directory = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use model::abilities::{Abilities, Inspect, Rescue};
 use model::step::StepKind;
 
 use crate::declared::Declared;
-use crate::{BmcError, DRIVERS, ErrorKind, direct, fake, ipmi, redfish};
+use crate::{BmcError, DRIVERS, ErrorKind, direct, fake, ipmi, ramdisk, redfish};
 
 /// A way to do what an interface is for.
 #[derive(Debug)]
@@ -51,6 +51,9 @@ const DIRECT: Implementation = Implementation { name: "direct", steps: direct::S
 const CUSTOM_AGENT: Implementation =
     Implementation { name: "custom-agent", steps: direct::CUSTOM_AGENT_STEPS };
 
+const RAMDISK: Implementation =
+    Implementation { name: model::ramdisk_deploy::RAMDISK, steps: ramdisk::STEPS };
+
 const fn of(name: &'static str, enabled: &'static [Implementation]) -> Interface {
     assert!(!enabled.is_empty(), "an interface has a default");
     Interface { name, enabled }
@@ -60,7 +63,7 @@ const REDFISH: &[Interface] = &[
     of("bios", &[Implementation { name: "redfish", steps: redfish::BIOS_STEPS }, plain("no-bios")]),
     of("boot", &[plain("ipxe")]),
     of("console", &[plain("no-console")]),
-    of("deploy", &[DIRECT, CUSTOM_AGENT]),
+    of("deploy", &[DIRECT, CUSTOM_AGENT, RAMDISK]),
     of("firmware", &[plain("no-firmware")]),
     of("inspect", &[plain("redfish"), plain("agent"), plain("no-inspect")]),
     of("management", &[plain("redfish")]),
@@ -76,7 +79,7 @@ const IPMI: &[Interface] = &[
     of("bios", &[plain("no-bios")]),
     of("boot", &[plain("ipxe")]),
     of("console", &[plain("no-console")]),
-    of("deploy", &[DIRECT, CUSTOM_AGENT]),
+    of("deploy", &[DIRECT, CUSTOM_AGENT, RAMDISK]),
     of("firmware", &[plain("no-firmware")]),
     of("inspect", &[plain("agent"), plain("no-inspect")]),
     of("management", &[plain("ipmitool")]),
@@ -92,7 +95,10 @@ const FAKE: &[Interface] = &[
     of("bios", &[Implementation { name: "fake", steps: fake::BIOS_STEPS }, plain("no-bios")]),
     of("boot", &[plain("fake")]),
     of("console", &[plain("fake"), plain("no-console")]),
-    of("deploy", &[Implementation { name: "fake", steps: fake::DEPLOY_STEPS }, DIRECT, CUSTOM_AGENT]),
+    of(
+        "deploy",
+        &[Implementation { name: "fake", steps: fake::DEPLOY_STEPS }, DIRECT, CUSTOM_AGENT, RAMDISK],
+    ),
     of("firmware", &[plain("fake"), plain("no-firmware")]),
     of("inspect", &[plain("fake"), plain("agent"), plain("no-inspect")]),
     of("management", &[Implementation { name: "fake", steps: fake::MANAGEMENT_STEPS }]),
@@ -165,7 +171,8 @@ pub fn abilities(driver: &str, names: &BTreeMap<String, String>) -> Result<Abili
         (kind, steps.collect())
     });
     Ok(Abilities {
-        agent: name_of("deploy").is_some_and(|name| name == DIRECT.name || name == CUSTOM_AGENT.name),
+        agent: name_of("deploy")
+            .is_some_and(|name| [DIRECT.name, CUSTOM_AGENT.name, RAMDISK.name].contains(&name)),
         inspect: match name_of("inspect") {
             Some("agent") => Inspect::Agent,
             Some("no-inspect") | None => Inspect::None,

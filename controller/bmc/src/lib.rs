@@ -25,6 +25,7 @@ pub mod fake;
 mod interfaces;
 mod ipmi;
 mod priorities;
+mod ramdisk;
 mod redfish;
 mod secret;
 mod settings;

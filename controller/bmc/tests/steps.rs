@@ -66,7 +66,7 @@ fn what_is_not_known_is_named_with_what_is() {
     };
     assert_eq!(
         refused("redfish", "deploy_interface", "ansible"),
-        "deploy_interface 'ansible' is not enabled with driver redfish; use direct, custom-agent"
+        "deploy_interface 'ansible' is not enabled with driver redfish; use direct, custom-agent, ramdisk"
     );
     assert!(refused("fake-hardware", "raid_interface", "redfish").ends_with("use fake, agent, no-raid"));
     assert!(refused("ipmi", "raid", "agent").starts_with("driver ipmi has no raid; it has bios_interface, "));
@@ -344,6 +344,28 @@ async fn direct_has_ironics_deploy_steps() {
         let error = node.refused(StepKind::Deploy, "deploy.write_image", json!({})).await;
         assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Step, false));
         assert!(error.to_string().contains("is a step of the agent"), "{error}");
+    }
+}
+
+/// Ironic 39's one step; the conductor does it.
+#[tokio::test]
+async fn ramdisk_has_ironics_deploy_step_and_cleans_with_an_agent() {
+    let fake = Node::fake("ramdisk");
+    let redfish = Node::redfish("http://127.0.0.1:1", "/redfish/v1/Systems/1");
+    let ipmi = Node { driver: "ipmi", ..Node::fake("ramdisk") };
+    for node in [fake, redfish, ipmi] {
+        let direct = Builtin::default().abilities(node.driver, &BTreeMap::new()).unwrap();
+        assert_eq!(direct.deploys_with_agent(), node.driver != "fake-hardware");
+        let node = node.with("deploy_interface", "ramdisk");
+        let able = Builtin::default().abilities(node.driver, &node.interfaces).unwrap();
+        assert!(able.agent && !able.deploys_with_agent());
+        let steps = able.out_of_band(StepKind::Deploy).iter().filter(|step| step.interface == "deploy");
+        let shown: Vec<_> = steps
+            .map(|step| (step.label(), step.priority.as_u64(), step.requires_ramdisk, step.abortable))
+            .collect();
+        assert_eq!(shown, [("deploy.deploy".to_owned(), Some(100), false, false)]);
+        let error = node.refused(StepKind::Deploy, "deploy.deploy", json!({})).await;
+        assert!(error.to_string().contains("is a step of the conductor"), "{error}");
     }
 }
 

@@ -15,6 +15,15 @@ pub enum BootAnswer {
         /// With the archive of a rescue, which brings a login, behind the initramfs.
         rescue: bool,
     },
+    /// Its user's own kernel and ramdisk, from these URLs, with these kernel arguments: the deploy interface `ramdisk`.
+    Instance {
+        /// URL of the kernel.
+        kernel: String,
+        /// URL of the ramdisk.
+        ramdisk: String,
+        /// Kernel arguments, one line.
+        kernel_args: String,
+    },
     /// Not yet, or not to this address: ask again.
     Wait,
     /// The node is known and is not to boot the ramdisk: leave network boot.

@@ -36,6 +36,12 @@ pub fn script(base_url: &str, mac: Mac, answer: &BootAnswer) -> Result<String, S
             check(kernel_args).map_err(|why| ScriptError { mac, why })?;
             ramdisk(base_url, mac, kernel_args, if *rescue { RESCUE } else { PLAIN })
         }
+        BootAnswer::Instance { kernel, ramdisk, kernel_args } => {
+            let checked =
+                check(kernel_args).and_then(|()| check_url(kernel)).and_then(|()| check_url(ramdisk));
+            checked.map_err(|why| ScriptError { mac, why })?;
+            instance(base_url, mac, (kernel, ramdisk), kernel_args)
+        }
         BootAnswer::Wait => format!(
             "echo Anneal: {mac} has to wait for its boot script, asking again in {RETRY} s\n:retry\n{}",
             again(base_url, mac)
@@ -69,6 +75,23 @@ fn ramdisk(base_url: &str, mac: Mac, kernel_args: &str, archives: &[&str]) -> St
     )
 }
 
+/// Fetches the user's kernel and ramdisk, and starts them. There is nothing of ours in it: no nonce, no address of the API.
+fn instance(base_url: &str, mac: Mac, (kernel, ramdisk): (&str, &str), kernel_args: &str) -> String {
+    let args = kernel_args.split_whitespace().map(|word| format!(" {word}")).collect::<String>();
+    format!(
+        "echo Anneal: starting the kernel of the instance on {mac}\n\
+         kernel --name kernel {kernel} initrd=ramdisk{args} || goto retry\n\
+         initrd --name ramdisk {ramdisk} || goto retry\n\
+         boot || goto retry\n\
+         :retry\n\
+         echo Anneal: the kernel of the instance did not start, asking again in {RETRY} s\n\
+         imgfree kernel ||\n\
+         imgfree ramdisk ||\n\
+         {}",
+        again(base_url, mac)
+    )
+}
+
 /// After a pause asks for the script again. If nothing answers, it begins anew.
 fn again(base_url: &str, mac: Mac) -> String {
     format!("sleep {RETRY}\nchain --replace --autofree {base_url}/boot/ipxe?mac={mac} || goto retry\n")
@@ -85,6 +108,13 @@ fn check(args: &str) -> Result<(), String> {
         }
         None => Ok(()),
     }
+}
+
+/// One word of printable ASCII that iPXE does not expand.
+fn check_url(url: &str) -> Result<(), String> {
+    let is_plain = !url.is_empty() && url.bytes().all(|byte| byte.is_ascii_graphic()) && !url.contains("${");
+    let is_word = check(url).is_ok();
+    if is_plain && is_word { Ok(()) } else { Err("a URL is not one plain word".to_owned()) }
 }
 
 #[cfg(test)]
@@ -128,6 +158,34 @@ mod tests {
             .replace(fetch, &format!("{fetch}{}", fetch.replace("initramfs", "rescue")))
             .replace("imgfree initramfs ||\n", "imgfree initramfs ||\nimgfree rescue ||\n");
         assert_eq!(booting("quiet", true).unwrap(), expected);
+    }
+
+    fn instance(kernel: &str, args: &str) -> Result<String, ScriptError> {
+        let ramdisk = "http://192.0.2.1/initrd?v=2".to_owned();
+        let answer =
+            BootAnswer::Instance { kernel: kernel.to_owned(), ramdisk, kernel_args: args.to_owned() };
+        script("http://10.9.0.1:8080", MAC, &answer)
+    }
+
+    #[test]
+    fn golden_instance() {
+        let expected = "#!ipxe\n\
+            echo Anneal: starting the kernel of the instance on 52:54:00:ab:cd:01\n\
+            kernel --name kernel http://192.0.2.1/vmlinuz initrd=ramdisk console=ttyS0 quiet || goto retry\n\
+            initrd --name ramdisk http://192.0.2.1/initrd?v=2 || goto retry\n\
+            boot || goto retry\n\
+            :retry\n\
+            echo Anneal: the kernel of the instance did not start, asking again in 5 s\n\
+            imgfree kernel ||\n\
+            imgfree ramdisk ||\n\
+            sleep 5\n\
+            chain --replace --autofree http://10.9.0.1:8080/boot/ipxe?mac=52:54:00:ab:cd:01 || goto retry\n";
+        assert_eq!(instance("http://192.0.2.1/vmlinuz", "console=ttyS0  quiet").unwrap(), expected);
+        for bad in ["http://a/b c", "http://a/b\nshell", "||", "#", "", "http://a/${b}", "http://\u{e4}/"] {
+            let error = instance(bad, "quiet").unwrap_err().to_string();
+            assert!(error.contains("52:54:00:ab:cd:01"), "{bad}: {error}");
+        }
+        assert!(instance("http://a/b", "quiet || shell").is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use boot::{BootAnswer, BootDirectory, HelloAnswer, Mac, RamdiskParams, ramdisk_c
 use http_server::address_key;
 use model::boot::{BootNonce, RamdiskAgent};
 use model::hello::HelloNonce;
+use model::ramdisk_deploy::{RamdiskDeploy, boots_instance};
 use model::{Node, ResourceKind, RunKind};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -37,6 +38,7 @@ impl BootDirectory for Directory {
         let Some(node) = port.ok().and_then(|port| port.node) else { return BootAnswer::Unknown };
         match self.store.node(node).await {
             Ok(node) if node.boots_ramdisk() => self.ramdisk(&node, mac, from).await,
+            Ok(node) if boots_instance(&node) => instance(&node, mac),
             Ok(_) => BootAnswer::LocalDisk,
             Err(error) => {
                 tracing::error!(%mac, error = %error.chain(), "cannot read the node; it boots from its disk");
@@ -118,6 +120,20 @@ impl Directory {
     }
 }
 
+/// The user's kernel and ramdisk. Nothing in this script is ours, so every client may read it. What was changed since so that it
+/// cannot be booted must not make the node boot its disk.
+fn instance(node: &Node, mac: Mac) -> BootAnswer {
+    match RamdiskDeploy::of(node) {
+        Ok(RamdiskDeploy { kernel, ramdisk, kernel_args }) => {
+            BootAnswer::Instance { kernel, ramdisk, kernel_args }
+        }
+        Err(error) => {
+            tracing::error!(node_uuid = %node.uuid, %mac, %error, "the instance has no kernel and ramdisk to boot");
+            BootAnswer::Wait
+        }
+    }
+}
+
 /// Whether this boot of the node gets the archive with a login: our agent's, while the node is being rescued.
 /// ironic-python-agent's ramdisk has its own.
 fn gets_login(node: &Node) -> bool {
@@ -192,6 +208,39 @@ mod tests {
             line.ends_with(&format!("ipa-inspection-callback-url={url}/v1/continue_inspection")),
             "{line}"
         );
+    }
+
+    #[tokio::test]
+    async fn an_instance_of_the_ramdisk_interface_boots_its_own_kernel_unless_a_run_boots_ours() {
+        let (directory, node, mac, nonce) = directory(RunKind::Service, "anneal", None).await;
+        let ours = directory.store.node(node).await.unwrap();
+        let mut active = ours.clone();
+        active.provision_state = model::ProvisionState::Active;
+        active.interfaces.insert("deploy_interface".into(), "ramdisk".into());
+        let info = json!({"kernel": "http://192.0.2.1/k", "ramdisk": "http://192.0.2.1/r", "kernel_append_params": "quiet"});
+        active.instance_info = info.as_object().unwrap().clone();
+        let stored = directory.store.update_node(active.clone(), Vec::new(), None).await.unwrap();
+        assert!(
+            matches!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Ramdisk { .. }),
+            "its run boots ours"
+        );
+        let mut done = Node { version: stored.version, ..active.clone() };
+        done.run.as_mut().unwrap().cursor = Cursor::Done;
+        let stored = directory.store.update_node(done.clone(), Vec::new(), None).await.unwrap();
+        for from in [NODE, STRANGER] {
+            let answer = directory.boot_for(mac, from.into()).await;
+            let (kernel, ramdisk) = ("http://192.0.2.1/k".to_owned(), "http://192.0.2.1/r".to_owned());
+            assert_eq!(answer, BootAnswer::Instance { kernel, ramdisk, kernel_args: "quiet".to_owned() });
+            assert!(!boot_script(&answer, mac).contains(&nonce));
+        }
+        done.version = stored.version;
+        done.instance_info.remove("kernel");
+        directory.store.update_node(done, Vec::new(), None).await.unwrap();
+        assert_eq!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Wait, "never its disk");
+    }
+
+    fn boot_script(answer: &BootAnswer, mac: Mac) -> String {
+        format!("{answer:?} {mac}")
     }
 
     #[tokio::test]

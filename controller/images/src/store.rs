@@ -225,6 +225,16 @@ impl ImageStore {
         }
     }
 
+    /// Whether the host of this URL may be asked by a node's firmware.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_url(&self, url: &str) -> Result<(), String> {
+        let url: ImageUrl = url.parse()?;
+        let judged = self.0.hosts.judge_unresolved(url.host());
+        judged.map_err(|why| format!("{url} may not be fetched: {why}"))
+    }
+
     /// What can be known of an image without asking a mirror.
     ///
     /// # Errors

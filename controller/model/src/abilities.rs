@@ -1,5 +1,6 @@
 //! What the interfaces of a node's driver can do, as the driver declares it.
 
+use crate::ramdisk_deploy::is_deploy_step;
 use crate::step::{CatalogueStep, StepKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -7,7 +8,8 @@ use std::collections::BTreeMap;
 /// Abilities of a node's driver, by its interfaces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Abilities {
-    /// The deploy interface works through an agent in the ramdisk, so that there are in-band steps.
+    /// The deploy interface works through an agent in the ramdisk, so that there are in-band steps. That of `ramdisk` cleans with
+    /// it and deploys without ([`Self::deploys_with_agent`]).
     pub agent: bool,
     /// How the node is inspected.
     pub inspect: Inspect,
@@ -45,6 +47,11 @@ pub enum Rescue {
 }
 
 impl Abilities {
+    /// Whether a deployment is done by the agent.
+    pub fn deploys_with_agent(&self) -> bool {
+        self.agent && !self.out_of_band(StepKind::Deploy).iter().any(is_deploy_step)
+    }
+
     /// The out-of-band steps of a kind.
     pub fn out_of_band(&self, kind: StepKind) -> &[CatalogueStep] {
         self.steps.get(&kind).map(Vec::as_slice).unwrap_or_default()

@@ -219,7 +219,7 @@ pub fn masked_url(url: &str) -> String {
 }
 
 /// A text field; `null` counts as absent.
-fn text<'a>(info: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, ImageError> {
+pub(crate) fn text<'a>(info: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, ImageError> {
     match info.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
@@ -276,7 +276,7 @@ fn check_download_source(node: &Node) -> Result<(), ImageError> {
 }
 
 /// The boot mode of `capabilities`: the instance's wins. Other capabilities that would change the deployment are checked.
-fn boot_mode(node: &Node) -> Result<Option<BootMode>, ImageError> {
+pub(crate) fn boot_mode(node: &Node) -> Result<Option<BootMode>, ImageError> {
     let instance = match node.instance_info.get("capabilities") {
         None | Some(Value::Null) => Map::new(),
         Some(given) => parsed_capabilities(given).ok_or_else(|| {

@@ -29,6 +29,7 @@ mod port;
 pub mod power;
 pub mod provision;
 pub mod raid;
+pub mod ramdisk_deploy;
 pub mod request;
 mod request_sender;
 pub mod resource;

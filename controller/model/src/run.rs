@@ -26,6 +26,7 @@ use crate::boot::BootStart;
 use crate::hello::Hello;
 use crate::kept_ramdisk::KeptRamdisk;
 use crate::kind::RunKind;
+use crate::ramdisk_deploy;
 use crate::request_sender::RequestSender;
 use crate::step::{PlannedStep, RequestedStep, StepResult};
 use crate::time::Timestamp;
@@ -270,9 +271,13 @@ impl Run {
         }
     }
 
-    /// Whether a boot of the node now is one into the ramdisk.
+    /// Whether a boot of the node now is one into our ramdisk.
     pub fn boots_ramdisk(&self) -> bool {
-        !matches!(self.cursor, Cursor::AwaitHello { .. } | Cursor::TearDown | Cursor::Restart | Cursor::Done)
+        !ramdisk_deploy::is_starting(self)
+            && !matches!(
+                self.cursor,
+                Cursor::AwaitHello { .. } | Cursor::TearDown | Cursor::Restart | Cursor::Done
+            )
             && (self.booted || matches!(self.cursor, Cursor::PowerOn | Cursor::AwaitAgent))
     }
 

@@ -234,7 +234,11 @@ impl Scenario {
     pub fn abilities(&self) -> Abilities {
         let of_controller = |(index, step): (usize, &StepSpec)| {
             // The engine does what the deploy interface declares of these.
-            let provider = if step.by == By::Engine { "direct" } else { "" };
+            let provider = match step.by {
+                By::Engine if step.label == "deploy.deploy" => "ramdisk",
+                By::Engine => "direct",
+                _ => "",
+            };
             let wire = json!({
                 "provider": provider, "interface": step.parts().0, "step": step.parts().1, "priority": self.priority(index),
                 "abortable": step.abortable, "reboot_requested": step.reboot, "idempotent": step.idempotent,

@@ -165,6 +165,13 @@ fn deployment_with_a_hello() {
     check(&Scenario::new("deployment_with_a_hello", RunKind::Deploy, &steps, 2).with_hello());
 }
 
+/// The deploy interface `ramdisk`: its one step is the power cycle.
+#[test]
+fn deployment_of_a_ramdisk() {
+    let steps = [StepSpec::out_of_band("deploy.deploy", By::Engine)];
+    check(&Scenario::new("deployment_of_a_ramdisk", RunKind::Deploy, &steps, 3));
+}
+
 /// A driver without an agent, and a step that asks for a reboot.
 #[test]
 fn deployment_without_an_agent() {

@@ -9,6 +9,7 @@ use crate::nodes::validation;
 use configdrive::{Drive, check_packed};
 use model::Node;
 use model::image::{CONFIGDRIVE, DIRECT, ImageError};
+use model::ramdisk_deploy::{RAMDISK, check_drive};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -62,8 +63,10 @@ fn check_parts(parts: &Map<String, Value>) -> Result<(), ApiError> {
 /// Whether the agent of a node with the deploy interface `direct` could write the drive: the one of the request, or else the
 /// stored one. What a URL leads to, only the agent sees.
 pub async fn check_writable(app: &App, node: &Node, given: Option<&Value>) -> Result<(), ImageError> {
-    if validation::interface(app, node, "deploy") != Some(DIRECT) {
-        return Ok(());
+    match validation::interface(app, node, "deploy") {
+        Some(DIRECT) => {}
+        Some(RAMDISK) => return check_drive(given),
+        _ => return Ok(()),
     }
     let problem = match given.or(node.instance_info.get(CONFIGDRIVE)) {
         Some(Value::Object(parts)) => {

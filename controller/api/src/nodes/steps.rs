@@ -43,8 +43,9 @@ async fn steps(Path(ident): Path<String>, call: Call, kind: StepKind) -> Reply {
         };
     let node = call.node(&ident).await?;
     let abilities = call.app.drivers.abilities(&node)?;
-    let catalogue = if abilities.agent { call.app.store.catalogue(node.uuid, kind).await? } else { None };
-    let learnt = catalogue.is_some() || !abilities.agent;
+    let in_band = if kind == StepKind::Deploy { abilities.deploys_with_agent() } else { abilities.agent };
+    let catalogue = if in_band { call.app.store.catalogue(node.uuid, kind).await? } else { None };
+    let learnt = catalogue.is_some() || !in_band;
     let of_agent = catalogue.map(|catalogue| catalogue.steps).unwrap_or_default();
     let mut known = call.app.drivers.configured(kind, of_agent);
     known.extend_from_slice(abilities.out_of_band(kind));

@@ -13,6 +13,7 @@ use images::Wanted;
 use model::boot::RamdiskAgent;
 use model::history::Severity;
 use model::image::{DIRECT, ImageError, ImageRequest, NO_FILES_FOR_IPA};
+use model::ramdisk_deploy::{RAMDISK, RamdiskDeploy};
 use model::request::RESCUE_KEYS;
 use model::{Event, EventKind, Node, ProvisionState, Timestamp};
 use serde_json::Value;
@@ -99,10 +100,12 @@ pub fn interface<'a>(app: &'a App, node: &'a Node, interface: &str) -> Option<&'
 }
 
 /// Whether the node's deploy interface can write the image that `instance_info` names, as far as can be known without
-/// asking a mirror. Only `direct` writes images.
+/// asking a mirror. Only `direct` writes images; `ramdisk` boots its own.
 pub async fn image(app: &App, node: &Node) -> Result<(), ImageError> {
-    if interface(app, node, "deploy") != Some(DIRECT) {
-        return Ok(());
+    match interface(app, node, "deploy") {
+        Some(DIRECT) => {}
+        Some(RAMDISK) => return ramdisk(app, node),
+        _ => return Ok(()),
     }
     let request = ImageRequest::of(node)?;
     let theirs = matches!(RamdiskAgent::of(&node.properties), RamdiskAgent::IronicPythonAgent);
@@ -114,6 +117,19 @@ pub async fn image(app: &App, node: &Node) -> Result<(), ImageError> {
     let judge = move || if theirs { images.check_hosts(&wanted) } else { images.check(&wanted) };
     let judged = tokio::task::spawn_blocking(judge).await;
     judged.unwrap_or_else(|_| Err("the image could not be judged".to_owned())).map_err(ImageError::Other)
+}
+
+/// Whether the kernel and the ramdisk of the deploy interface `ramdisk` can be booted. The node's firmware fetches them.
+fn ramdisk(app: &App, node: &Node) -> Result<(), ImageError> {
+    let deploy = RamdiskDeploy::of(node)?;
+    for url in [&deploy.kernel, &deploy.ramdisk] {
+        app.images.check_url(url).map_err(ImageError::Other)?;
+    }
+    if app.settings.hello_url.is_empty() && interface(app, node, "boot") != Some("fake") {
+        let why = "this controller serves no boot scripts ([boot] enabled), by which the deploy interface ramdisk boots nodes";
+        return Err(ImageError::Other(why.to_owned()));
+    }
+    Ok(())
 }
 
 /// What a rescue by our agent needs besides the password: a login to boot, and keys that are keys.

@@ -10,8 +10,10 @@
 //! after the firmware that an earlier reset started has chosen what it boots, and again before the reset is repeated.
 
 use super::fail::{self, retry_or_fail};
+use super::next_step::command_id;
 use super::power::{power_pending, reported};
 use super::second_agent;
+use super::success::succeeded;
 use super::transition::{at_work, in_wait};
 use super::view::View;
 use super::wait::{is_due, is_overdue, sleep_in, sleep_on, unexpected, waiting_for_agent};
@@ -19,8 +21,10 @@ use crate::decision::{Action, Change, Decision, Outcome};
 use model::agent::UnsignedAgent;
 use model::boot::{AGENT_KIND, Boot, BootStart};
 use model::image::{PREPARE_INSTANCE_BOOT, is_step};
+use model::ramdisk_deploy::is_starting;
 use model::run::{Cursor, PersistentBoot};
 use model::{PowerState, PowerTarget, RunKind, Wait};
+use serde_json::Value;
 use std::time::Duration;
 
 /// How long a boot device that was set for one boot is relied on without being set again.
@@ -47,7 +51,7 @@ pub(super) fn decide(view: &View) -> Decision {
             None => Decision::Record(Box::new(view.advance(after_boot(view.run.kind)))),
         },
         Cursor::Reboot => Decision::Act(Action::SetPower(PowerTarget::Reboot)),
-        Cursor::PowerOn if begins_with_reset(view) && !is_boot_device_new(view) => {
+        Cursor::PowerOn if begins_with_reset(view) && !is_starting(view.run) && !is_boot_device_new(view) => {
             Decision::Record(Box::new(view.with_run(|run| run.cursor = Cursor::SetBootDevice)))
         }
         Cursor::PowerOn if begins_with_reset(view) => Decision::Act(Action::SetPower(PowerTarget::Reboot)),
@@ -127,9 +131,21 @@ fn is_boot_device_new(view: &View) -> bool {
     set_at.is_some_and(|at| at >= snapshot.listening_since && snapshot.now.since(at) <= BOOT_DEVICE_NEW)
 }
 
+/// The boot device is next. Ours is set for one boot; what the user's ramdisk is booted from is set for every boot.
+fn to_boot_device(view: &View) -> Change {
+    if !is_starting(view.run) {
+        return view.advance(Cursor::ReadBootDevice);
+    }
+    let mut change = view.advance(Cursor::RestoreBootDevice);
+    if let Some(run) = &mut change.node.run {
+        run.boot_before = Some(PersistentBoot { device: NETWORK.to_owned(), mode: None });
+    }
+    change
+}
+
 /// The node cannot be seen off: it is to be reset in the place of being powered on.
 fn to_reset(view: &View) -> Change {
-    let mut change = view.advance(Cursor::ReadBootDevice);
+    let mut change = to_boot_device(view);
     if let Some(run) = &mut change.node.run {
         run.boot_start = BootStart::ResetAccepted;
     }
@@ -146,13 +162,13 @@ fn powered(view: &View, action: &Action, state: Option<PowerState>) -> Change {
             change
         }
         (Cursor::PowerOff, Some(PowerState::Off)) => {
-            let mut change = view.advance(Cursor::ReadBootDevice);
+            let mut change = to_boot_device(view);
             if let Some(run) = &mut change.node.run {
                 run.boot_start = BootStart::OffObserved;
             }
             change.node.power_state = Some(PowerState::Off);
             change.forget_agent = true;
-            change.next_boot = Some(Boot::fresh());
+            change.next_boot = (!is_starting(view.run)).then(Boot::fresh);
             change
         }
         (Cursor::PowerOff, state) => power_pending(view, state, PowerState::Off),
@@ -162,10 +178,23 @@ fn powered(view: &View, action: &Action, state: Option<PowerState>) -> Change {
             change.forget_agent = true;
             change
         }
+        (Cursor::PowerOn, Some(PowerState::On)) if is_starting(view.run) => started(view, state),
+        (Cursor::PowerOn, None) if is_starting(view.run) && begins_with_reset(view) => started(view, state),
         (Cursor::PowerOn, Some(PowerState::On) | None) if begins_with_reset(view) => reset(view, state),
         (Cursor::PowerOn, Some(PowerState::On)) => powered_on(view, "powered on"),
         (_, state) => power_pending(view, state, PowerState::On),
     }
+}
+
+/// The user's ramdisk boots: the step that starts it has succeeded. What ran before has ended, with its agent.
+fn started(view: &View, state: Option<PowerState>) -> Change {
+    let Some(index) = view.run.index else {
+        return fail::failed(view, "internal: a ramdisk was started without a step");
+    };
+    let mut change = succeeded(view, command_id(view, index), Value::Null);
+    change.node.power_state = state;
+    change.forget_agent = true;
+    change
 }
 
 /// The BMC has accepted the reset that stands for an observed power-off: what ran on the node before has ended.
@@ -204,7 +233,11 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
             // The step that asks for the disk needs no other boot: the agent and its steps are known.
             let current = view.run.current();
             let goes_on = current.is_some_and(|planned| is_step(&planned.step, PREPARE_INSTANCE_BOOT));
-            let mut change = view.advance(if goes_on { Cursor::NextStep } else { after_boot(view.run.kind) });
+            let mut change = view.advance(match goes_on {
+                _ if is_starting(view.run) => Cursor::PowerOn,
+                true => Cursor::NextStep,
+                false => after_boot(view.run.kind),
+            });
             if let Some(run) = &mut change.node.run {
                 run.boot_before = None;
             }
@@ -214,6 +247,9 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
         (_, Outcome::Failed(error)) => {
             let what = match action {
                 Action::ReadBootDevice => "Failed to read what the node boots from",
+                Action::RestoreBootDevice(_) if is_starting(view.run) => {
+                    "Failed to set the node to boot from the network"
+                }
                 Action::RestoreBootDevice(_) => "Failed to let the node boot from what it did before",
                 Action::SetBootDevice => "Failed to set the node to boot from the network",
                 Action::SetPower(PowerTarget::Reboot) if view.run.cursor == Cursor::PowerOn => {
@@ -229,6 +265,7 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
             if let Some(run) = change.node.run.as_mut()
                 && run.cursor == Cursor::PowerOn
                 && begins_with_reset(view)
+                && !is_starting(view.run)
             {
                 run.cursor = Cursor::SetBootDevice;
             }

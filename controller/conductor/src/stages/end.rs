@@ -15,9 +15,10 @@ use model::history::{EventKind, Severity};
 use model::image::{BOOT_INSTANCE, is_step};
 use model::kind::After;
 use model::provision::Verb;
+use model::ramdisk_deploy::is_deploy_step;
 use model::request::{Policy, RESCUE_HASH, begin, event};
 use model::run::{Cursor, Run};
-use model::{Basis, PowerState, PowerTarget, ProvisionState, RunKind};
+use model::{Basis, CatalogueStep, PowerState, PowerTarget, ProvisionState, RunKind};
 
 pub(super) fn decide(view: &View) -> Decision {
     if fast_track::keeps(view) {
@@ -58,9 +59,10 @@ fn nothing_to_stop(view: &View) -> bool {
     }
 }
 
-/// The plan's own step has started the node from its disk.
+/// The plan's own step has started the node from its disk, or with its user's ramdisk.
 fn is_booted_by_a_step(view: &View) -> bool {
-    view.run.plan.iter().flatten().any(|planned| is_step(&planned.step, BOOT_INSTANCE))
+    let starts = |step: &CatalogueStep| is_step(step, BOOT_INSTANCE) || is_deploy_step(step);
+    view.run.plan.iter().flatten().any(|planned| starts(&planned.step))
 }
 
 fn policy(view: &View) -> Policy {

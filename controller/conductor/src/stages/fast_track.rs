@@ -183,7 +183,7 @@ fn obstacle(snapshot: &Snapshot, settings: &Settings, heard: Option<Timestamp>) 
     let (node, contact) = (&snapshot.node, &snapshot.contact);
     // A value that is neither true nor false is refused by `validate`.
     let on = fast_track::is_on(&node.driver_info, settings.fast_track).unwrap_or(false);
-    let by_agent = snapshot.abilities.as_ref().is_ok_and(|able| able.agent);
+    let by_agent = snapshot.abilities.as_ref().is_ok_and(|able| able.deploys_with_agent());
     let limit = Duration::from_secs(settings.fast_track_timeout_s);
     let silent = heard.is_none_or(|at| snapshot.now.since(at) >= limit);
     [

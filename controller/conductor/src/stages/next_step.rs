@@ -13,6 +13,7 @@ use model::image::{ImageRequest, PREPARE_INSTANCE_BOOT, is_step};
 use model::plan::Reserved;
 use model::provision::Verb;
 use model::raid;
+use model::ramdisk_deploy::is_deploy_step;
 use model::request::event;
 use model::run::Cursor;
 use model::{PlannedStep, Timestamp};
@@ -50,7 +51,13 @@ fn next_step(view: &View) -> Decision {
         return Decision::Record(Box::new(change));
     }
     // Deterministic: taking the same decision twice gives the same id.
-    let command_id = format!("{}-{index}-{}-{}", view.run.id, view.run.replans, view.run.interruptions);
+    let command_id = command_id(view, index);
+    if is_deploy_step(&planned.step) {
+        // Its user's kernel and ramdisk are booted as ours are.
+        let mut change = begun(view, index, &planned, Cursor::PowerOff, &command_id);
+        at_work(&mut change, "the controller runs the step", now);
+        return Decision::Record(Box::new(change));
+    }
     if planned.step.in_band {
         let agent = agents::of(&view.snapshot.contact);
         let cursor = Cursor::Issued {
@@ -103,6 +110,11 @@ fn next_step(view: &View) -> Decision {
             Decision::Begin(Box::new(change), out_of_band::action(view.run.kind, &planned, command_id, false))
         }
     }
+}
+
+/// Id of the execution of a step that begins now.
+pub(super) fn command_id(view: &View, index: usize) -> String {
+    format!("{}-{index}-{}-{}", view.run.id, view.run.replans, view.run.interruptions)
 }
 
 /// The step is the current one, in the run and in the node's fields.

@@ -25,11 +25,17 @@ fn first_move(view: &View) -> Change {
         Err(text) => return fail::refused(view, &format!("The node's driver cannot be used: {text}")),
     };
     match view.run.kind {
-        RunKind::AutomatedClean | RunKind::Deploy | RunKind::Rebuild if able.agent => fast_track::begin(view),
+        RunKind::AutomatedClean if able.agent => view.advance(Cursor::PowerOff),
+        RunKind::Deploy | RunKind::Rebuild if able.deploys_with_agent() => fast_track::begin(view),
         RunKind::AutomatedClean => with_plan(view, Ok(automated_plan(able.out_of_band(StepKind::Clean)))),
         RunKind::Deploy | RunKind::Rebuild => {
             let known = able.out_of_band(StepKind::Deploy);
-            with_plan(view, deploy_plan(known, &view.run.templates, &view.run.requested))
+            let plan = deploy_plan(known, &view.run.templates, &view.run.requested);
+            if able.agent && plan.as_ref().is_ok_and(|plan| plan::nothing_is_deployed(view, plan)) {
+                let text = "the step that deploys (deploy.deploy of ramdisk) is switched off, so that nothing would be deployed";
+                return fail::refused(view, text);
+            }
+            with_plan(view, plan)
         }
         RunKind::ManualClean => requested(view, able, StepKind::Clean),
         RunKind::Service => requested(view, able, StepKind::Service),

@@ -9,7 +9,7 @@ use model::image::{PREPARE_INSTANCE_BOOT, WRITE_IMAGE, is_step};
 use model::raid;
 use model::request::event;
 use model::run::{Cursor, PersistentBoot};
-use model::{PlannedStep, StepResult, Timestamp, root_disk};
+use model::{PlannedStep, StepKind, StepResult, Timestamp, root_disk};
 use serde_json::Value;
 use time::OffsetDateTime;
 
@@ -20,7 +20,11 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
     let (Some(index), Some(step)) = (view.run.index, view.run.current().cloned()) else {
         return fail::failed(view, "internal: a command ended without a step");
     };
-    let agent = view.snapshot.abilities.as_ref().is_ok_and(|able| able.agent);
+    let deploys = view.run.kind.steps() == Some(StepKind::Deploy);
+    let agent = view.snapshot.abilities.as_ref().is_ok_and(|able| match deploys {
+        true => able.deploys_with_agent(),
+        false => able.agent,
+    });
     let from_disk = is_step(&step.step, PREPARE_INSTANCE_BOOT);
     let next = match (step.step.reboot_requested, agent && !view.run.disable_ramdisk) {
         (false, _) if from_disk => Cursor::RestoreBootDevice,

@@ -60,12 +60,12 @@ fn cursor(node: &Node) -> Cursor {
     node.run.as_ref().unwrap().cursor.clone()
 }
 
-/// Why a ramdisk is not used, and what makes it so.
+/// What keeps a ramdisk from being used: a part of the text, and how it comes about.
 type Obstacle = (&'static str, fn(&mut Snapshot));
 
-/// What keeps a ramdisk from being used, one at a time.
-fn obstacles() -> Vec<Obstacle> {
-    let list: [(_, fn(&mut Snapshot)); 14] = [
+/// All of them, one at a time.
+fn obstacles() -> [Obstacle; 14] {
+    [
         ("fast track is switched off", |seen| {
             seen.node.driver_info.insert("fast_track".into(), json!("false"));
         }),
@@ -94,8 +94,7 @@ fn obstacles() -> Vec<Obstacle> {
                 Some(SecondAgent { at: NOW, boot_id, repeated: false, address, fetched: true });
         }),
         ("no heartbeat within 300 s", |seen| seen.now = at(300)),
-    ];
-    list.into()
+    ]
 }
 
 #[test]

@@ -31,6 +31,7 @@ mod panics;
 mod passes;
 mod power_off;
 mod raid;
+mod ramdisk_interface;
 mod recovers;
 mod rules;
 mod steps;

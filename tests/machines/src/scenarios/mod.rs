@@ -29,6 +29,7 @@ mod never_powered_off;
 mod power_cut;
 mod public_listener;
 mod pulled_disk;
+mod ramdisk_interface;
 mod read_only_disk;
 mod replace_ipa;
 mod rescue_login;
@@ -85,6 +86,7 @@ static ALL: &[Scenario] = &[
     ("apparent_configuration", apparent_configuration::ABOUT, |stage| {
         Box::pin(apparent_configuration::story(stage))
     }),
+    ("ramdisk_interface", ramdisk_interface::ABOUT, |stage| Box::pin(ramdisk_interface::story(stage))),
     ("bundle", bundle::ABOUT, |stage| Box::pin(bundle::story(stage))),
     ("inspect_in_band", inspect_in_band::ABOUT, |stage| Box::pin(inspect_in_band::story(stage))),
     ("controller_killed_mid_erase", controller_killed::ABOUT, |stage| {
