@@ -1,6 +1,7 @@
 //! What a deployment with the deploy interface `direct` writes: read from `instance_info`, and judged before the node is
 //! touched. The words are Ironic's where Ironic rejects the same (ironic/deploy, 39.0.0).
 
+pub use crate::deploy_step::DEPLOY;
 use crate::hello::HelloError;
 use crate::node::Node;
 use crate::step::CatalogueStep;
@@ -26,9 +27,6 @@ pub const BOOT_INSTANCE: &str = "boot_instance";
 /// Why a node with ironic-python-agent is not deployed from `file://`.
 pub const NO_FILES_FOR_IPA: &str = "a file:// image is served to Anneal's agent only: ironic-python-agent knows no certificate of \
                                     the controller; put the image on an HTTP server";
-
-/// The core step of [`DIRECT`], in which the controller gets the image ready.
-pub const DEPLOY: &str = "deploy";
 
 /// Name of the deploy interface whose images are written by steps that the user names.
 pub const CUSTOM_AGENT: &str = "custom-agent";

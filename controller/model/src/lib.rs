@@ -11,6 +11,7 @@ pub mod boot;
 pub mod bundle;
 pub mod certificate;
 pub mod clock_jump;
+pub mod deploy_step;
 pub mod disks;
 pub mod fast_track;
 pub mod health;

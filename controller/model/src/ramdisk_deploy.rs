@@ -1,15 +1,12 @@
 //! The deploy interface `ramdisk`: the node boots a kernel and a ramdisk of its user's over the network at every boot, and
 //! nothing is written to its disks. Ironic's words and keys.
 
+pub use crate::deploy_step::{RAMDISK, is_deploy_step};
 use crate::image::{self, CONFIGDRIVE, ImageError};
 use crate::node::Node;
 use crate::provision::ProvisionState;
 use crate::run::Run;
-use crate::step::CatalogueStep;
 use serde_json::{Map, Value};
-
-/// Name of the deploy interface.
-pub const RAMDISK: &str = "ramdisk";
 
 /// Longest kernel arguments, in bytes: Linux takes 2047 on x86-64, and the boot script adds some.
 const ARGUMENTS_MAX: usize = 1900;
@@ -71,17 +68,6 @@ pub fn check_drive(drive: Option<&Value>) -> Result<(), ImageError> {
                 .to_owned(),
         )),
     }
-}
-
-/// Whether this is the step with which the interface starts the node.
-pub fn is_deploy_step(step: &CatalogueStep) -> bool {
-    step.provider == RAMDISK && step.step == image::DEPLOY
-}
-
-/// Whether the run is at that step: what the node boots is its user's.
-pub fn is_starting(run: &Run) -> bool {
-    let at = run.index.filter(|index| !run.succeeded(*index));
-    at.is_some() && run.current().is_some_and(|planned| is_deploy_step(&planned.step))
 }
 
 /// Whether a boot of the node that is none of ours is one into its user's kernel and ramdisk: while the node is in use, and from

@@ -89,13 +89,13 @@ fn an_instance_is_booted_from_its_start_until_the_node_is_out_of_use() {
     let mut run = Run::new(RunKind::Deploy, Timestamp(0));
     run.plan = Some(deploy_plan(&known, &[], &[]).unwrap());
     let with = |run: &Run| Node { run: Some(run.clone()), ..node.clone() };
-    assert!(!boots_instance(&with(&run)) && !is_starting(&run));
+    assert!(!boots_instance(&with(&run)) && !run.starts_instance());
     (run.index, run.cursor) = (Some(0), Cursor::PowerOn);
-    assert!(boots_instance(&with(&run)) && is_starting(&run));
+    assert!(boots_instance(&with(&run)) && run.starts_instance());
     assert!(!run.boots_ramdisk(), "it is not ours");
     run.results.push(StepResult::success(0, "c".into(), Timestamp(0), Value::Null));
     run.cursor = Cursor::NextStep;
-    assert!(boots_instance(&with(&run)) && !is_starting(&run));
+    assert!(boots_instance(&with(&run)) && !run.starts_instance());
     let other = Node { interfaces: Default::default(), ..with(&run) };
     assert!(!boots_instance(&other));
 }

@@ -23,10 +23,10 @@
 //! killed at any moment takes the action again, or asks for its outcome.
 
 use crate::boot::BootStart;
+use crate::deploy_step::is_deploy_step;
 use crate::hello::Hello;
 use crate::kept_ramdisk::KeptRamdisk;
 use crate::kind::RunKind;
-use crate::ramdisk_deploy;
 use crate::request_sender::RequestSender;
 use crate::step::{PlannedStep, RequestedStep, StepResult};
 use crate::time::Timestamp;
@@ -271,9 +271,15 @@ impl Run {
         }
     }
 
+    /// Whether it is at the step with which the deploy interface `ramdisk` starts the node: what boots is the user's.
+    pub fn starts_instance(&self) -> bool {
+        let at = self.index.filter(|index| !self.succeeded(*index));
+        at.is_some() && self.current().is_some_and(|planned| is_deploy_step(&planned.step))
+    }
+
     /// Whether a boot of the node now is one into our ramdisk.
     pub fn boots_ramdisk(&self) -> bool {
-        !ramdisk_deploy::is_starting(self)
+        !self.starts_instance()
             && !matches!(
                 self.cursor,
                 Cursor::AwaitHello { .. } | Cursor::TearDown | Cursor::Restart | Cursor::Done

@@ -21,7 +21,6 @@ use crate::decision::{Action, Change, Decision, Outcome};
 use model::agent::UnsignedAgent;
 use model::boot::{AGENT_KIND, Boot, BootStart};
 use model::image::{PREPARE_INSTANCE_BOOT, is_step};
-use model::ramdisk_deploy::is_starting;
 use model::run::{Cursor, PersistentBoot};
 use model::{PowerState, PowerTarget, RunKind, Wait};
 use serde_json::Value;
@@ -51,7 +50,9 @@ pub(super) fn decide(view: &View) -> Decision {
             None => Decision::Record(Box::new(view.advance(after_boot(view.run.kind)))),
         },
         Cursor::Reboot => Decision::Act(Action::SetPower(PowerTarget::Reboot)),
-        Cursor::PowerOn if begins_with_reset(view) && !is_starting(view.run) && !is_boot_device_new(view) => {
+        Cursor::PowerOn
+            if begins_with_reset(view) && !view.run.starts_instance() && !is_boot_device_new(view) =>
+        {
             Decision::Record(Box::new(view.with_run(|run| run.cursor = Cursor::SetBootDevice)))
         }
         Cursor::PowerOn if begins_with_reset(view) => Decision::Act(Action::SetPower(PowerTarget::Reboot)),
@@ -133,7 +134,7 @@ fn is_boot_device_new(view: &View) -> bool {
 
 /// The boot device is next. Ours is set for one boot; what the user's ramdisk is booted from is set for every boot.
 fn to_boot_device(view: &View) -> Change {
-    if !is_starting(view.run) {
+    if !view.run.starts_instance() {
         return view.advance(Cursor::ReadBootDevice);
     }
     let mut change = view.advance(Cursor::RestoreBootDevice);
@@ -168,7 +169,7 @@ fn powered(view: &View, action: &Action, state: Option<PowerState>) -> Change {
             }
             change.node.power_state = Some(PowerState::Off);
             change.forget_agent = true;
-            change.next_boot = (!is_starting(view.run)).then(Boot::fresh);
+            change.next_boot = (!view.run.starts_instance()).then(Boot::fresh);
             change
         }
         (Cursor::PowerOff, state) => power_pending(view, state, PowerState::Off),
@@ -178,8 +179,10 @@ fn powered(view: &View, action: &Action, state: Option<PowerState>) -> Change {
             change.forget_agent = true;
             change
         }
-        (Cursor::PowerOn, Some(PowerState::On)) if is_starting(view.run) => started(view, state),
-        (Cursor::PowerOn, None) if is_starting(view.run) && begins_with_reset(view) => started(view, state),
+        (Cursor::PowerOn, Some(PowerState::On)) if view.run.starts_instance() => started(view, state),
+        (Cursor::PowerOn, None) if view.run.starts_instance() && begins_with_reset(view) => {
+            started(view, state)
+        }
         (Cursor::PowerOn, Some(PowerState::On) | None) if begins_with_reset(view) => reset(view, state),
         (Cursor::PowerOn, Some(PowerState::On)) => powered_on(view, "powered on"),
         (_, state) => power_pending(view, state, PowerState::On),
@@ -234,7 +237,7 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
             let current = view.run.current();
             let goes_on = current.is_some_and(|planned| is_step(&planned.step, PREPARE_INSTANCE_BOOT));
             let mut change = view.advance(match goes_on {
-                _ if is_starting(view.run) => Cursor::PowerOn,
+                _ if view.run.starts_instance() => Cursor::PowerOn,
                 true => Cursor::NextStep,
                 false => after_boot(view.run.kind),
             });
@@ -247,7 +250,7 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
         (_, Outcome::Failed(error)) => {
             let what = match action {
                 Action::ReadBootDevice => "Failed to read what the node boots from",
-                Action::RestoreBootDevice(_) if is_starting(view.run) => {
+                Action::RestoreBootDevice(_) if view.run.starts_instance() => {
                     "Failed to set the node to boot from the network"
                 }
                 Action::RestoreBootDevice(_) => "Failed to let the node boot from what it did before",
@@ -265,7 +268,7 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
             if let Some(run) = change.node.run.as_mut()
                 && run.cursor == Cursor::PowerOn
                 && begins_with_reset(view)
-                && !is_starting(view.run)
+                && !view.run.starts_instance()
             {
                 run.cursor = Cursor::SetBootDevice;
             }
