@@ -214,7 +214,8 @@ async fn an_image_from_elsewhere_is_refused_before_the_node_is_touched() {
     let url = format!("file://{}", file.display());
     for (source, agent, good, why) in [
         ("http://192.0.2.1/a", "anneal", true, ""),
-        ("https://m.example/a", "anneal", true, ""),
+        ("http://m.example/a", "anneal", true, ""),
+        ("https://m.example/a", "anneal", false, "says which certificate m.example may have"),
         ("http://198.51.100.1/a?key=secret", "anneal", false, "198.51.100.1 is not in [images] hosts"),
         ("http://127.0.0.1/a", "anneal", false, "loopback address, which no network in [images] hosts names"),
         ("http://[fe80::1]/a", "anneal", false, "link-local"),
