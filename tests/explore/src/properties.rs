@@ -424,7 +424,9 @@ fn an_agent_of_an_earlier_boot_is_never_the_present_one(now: &Move) -> Result<()
     let ended = before.story.off_boot.max(before.story.reset_boot);
     let is_old = heard.is_none_or(|boot| boot <= ended);
     let awaited = |world: &World| world.run().is_some_and(|run| run.cursor == Cursor::AwaitAgent);
-    let taken = awaited(before) && !awaited(after) && after.run().is_some() && !after.story.abort;
+    let boots_again = after.run().is_some_and(|run| run.cursor == Cursor::PowerOff);
+    let taken =
+        awaited(before) && !awaited(after) && after.run().is_some() && !boots_again && !after.story.abort;
     let issued = after.run().is_some_and(|run| {
         matches!(&run.cursor, Cursor::Issued { accepted: false, .. })
             && before.run().is_some_and(|run| run.cursor == Cursor::NextStep)
@@ -468,7 +470,8 @@ fn intents_are_stored_before_effects(now: &Move) -> Result<(), String> {
                 *target == PowerTarget::Reboot && begins
             }
             Some(Cursor::PowerOff | Cursor::TearDown) => *target == PowerTarget::Off,
-            Some(Cursor::PowerOn | Cursor::Restart) => *target == PowerTarget::On,
+            // An instance that went off before its hello is powered on again.
+            Some(Cursor::PowerOn | Cursor::Restart | Cursor::AwaitHello { .. }) => *target == PowerTarget::On,
             Some(Cursor::Reboot) => *target == PowerTarget::Reboot,
             Some(Cursor::OutOfBand { polling, .. }) => !polling,
             _ => is_idle_power_off(now),

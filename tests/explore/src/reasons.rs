@@ -22,6 +22,7 @@ type Reason = (&'static str, fn(&Cause) -> bool);
 const REASONS: &[Reason] = &[
     ("By request", |cause| cause.now.before.story.abort && !cause.failed_by_itself()),
     ("the node lost power", |cause| cause.outcome == Some(&Outcome::Power(PowerState::Off))),
+    ("the node went off before", |cause| cause.outcome == Some(&Outcome::Power(PowerState::Off))),
     ("has not been heard for", |cause| cause.is_silent()),
     ("its boot script was fetched again", |cause| {
         cause.now.before.stored.contact.rival.as_ref().is_some_and(|rival| rival.fetched)
@@ -45,7 +46,7 @@ const REASONS: &[Reason] = &[
     ("without a report of the disks", |cause| cause.is_unproven(Lack::Report)),
     (STEP_FAILED, |cause| cause.failed_by_itself()),
     (TASK_FAILED, |cause| cause.was_reported(TASK_FAILED)),
-    (UNREACHABLE, |cause| cause.was_reported(UNREACHABLE)),
+    (UNREACHABLE, |cause| cause.was_reported(UNREACHABLE) || cause.is_stored(UNREACHABLE)),
     (BMC_SILENT, |cause| cause.was_reported(BMC_SILENT)),
     (BMC_REFUSES, |cause| cause.was_reported(BMC_REFUSES)),
     ("Agent is busy", |cause| matches!(cause.outcome, Some(Outcome::Busy(_)))),
@@ -207,6 +208,16 @@ impl Cause<'_> {
     fn forgot(&self) -> bool {
         self.outcome == Some(&Outcome::NoSuchCommand)
             && matches!(self.cursor(), Some(Cursor::Issued { accepted: true, .. }))
+    }
+
+    /// The agent was asked for its steps in vain, and the power state was read before the run failed.
+    fn is_stored(&self, text: &str) -> bool {
+        self.cursor() == Some(&Cursor::LearnSteps)
+            && matches!(
+                self.outcome,
+                Some(Outcome::Power(PowerState::On) | Outcome::PowerUnknown | Outcome::Failed(_))
+            )
+            && self.now.before.node().last_error.as_deref() == Some(text)
     }
 
     fn was_reported(&self, text: &str) -> bool {

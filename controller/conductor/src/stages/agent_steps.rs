@@ -2,6 +2,7 @@
 
 use super::fail::{self, retry_or_fail};
 use super::fast_track;
+use super::power_loss;
 use super::view::View;
 use super::wait::{is_due, sleep_on, unexpected};
 use super::{plan, replan};
@@ -10,20 +11,33 @@ use agent_protocol::step::{AdvertisedSteps, Step};
 use model::raid;
 use model::run::Cursor;
 use model::step::Argument;
-use model::{Catalogue, CatalogueStep, StepKind};
+use model::{Catalogue, CatalogueStep, PowerState, StepKind};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 pub(super) fn decide(view: &View) -> Decision {
     match view.run.kind.steps() {
-        Some(kind) if is_due(view.snapshot) => Decision::Act(Action::AskSteps(kind)),
+        Some(kind) if is_due(view.snapshot) => {
+            Decision::Act(match view.run.attempts < view.settings.max_attempts {
+                true => Action::AskSteps(kind),
+                // The agent could not be reached: its node may have lost power.
+                false => Action::ReadPower,
+            })
+        }
         Some(_) => sleep_on(&view.snapshot.node),
         None => Decision::Record(Box::new(view.advance(Cursor::NextStep))),
     }
 }
 
-pub(super) fn apply_outcome(view: &View, outcome: Outcome) -> Change {
+pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> Change {
     const WHAT: &str = "The agent could not be asked for its steps";
+    if *action == Action::ReadPower {
+        let error = view.snapshot.node.last_error.as_deref().unwrap_or_default();
+        return match outcome {
+            Outcome::Power(PowerState::Off) => power_loss::boots_again(view, "the node lost power"),
+            _ => fail::failed(view, &format!("{WHAT}: {error}")),
+        };
+    }
     if let Some(change) = fast_track::unanswered(view, &outcome) {
         return change;
     }
@@ -31,6 +45,13 @@ pub(super) fn apply_outcome(view: &View, outcome: Outcome) -> Change {
         Outcome::Steps(steps) => learnt(view, &steps),
         Outcome::Busy(text) => {
             retry_or_fail(view, ActionError { text, retryable: true, unreachable: false }, WHAT)
+        }
+        Outcome::Failed(error)
+            if error.unreachable && view.run.attempts + 1 >= view.settings.max_attempts =>
+        {
+            let mut change = view.with_run(|run| run.attempts += 1);
+            change.node.last_error = Some(error.text);
+            change
         }
         Outcome::Failed(error) => retry_or_fail(view, error, WHAT),
         other => fail::failed(view, &unexpected("asking for steps", &other).text),

@@ -12,6 +12,7 @@
 use super::fail::{self, retry_or_fail};
 use super::next_step::command_id;
 use super::power::{power_pending, reported};
+use super::power_loss;
 use super::second_agent;
 use super::success::succeeded;
 use super::transition::{at_work, in_wait};
@@ -85,7 +86,7 @@ fn await_agent(view: &View) -> Decision {
         );
         return Decision::Record(Box::new(fail::failed(view, &text)));
     }
-    sleep_in(wait)
+    power_loss::sleep_or_look(view, wait)
 }
 
 /// Another agent than the one that was booted has the token. Nothing can come of this boot, nor of another like it.
@@ -225,6 +226,9 @@ fn powered_on(view: &View, how: &str) -> Change {
 }
 
 pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> Change {
+    if view.run.cursor == Cursor::AwaitAgent {
+        return power_loss::while_booting(view, &outcome);
+    }
     if let Some(state) = reported(&outcome) {
         return powered(view, action, state);
     }

@@ -1,15 +1,18 @@
 //! The instance was started from its disk, and the deployment asks for its hello: only that ends the step that started it.
 
 use super::fail;
+use super::power_loss::{self, Look};
 use super::success::succeeded;
 use super::transition::in_wait;
 use super::view::View;
-use super::wait::{is_overdue, sleep_in, unexpected, waiting_for_agent};
+use super::wait::{is_due, is_overdue, sleep_on, unexpected, waiting_for_agent};
 use crate::decision::{Action, Change, Decision, Outcome};
 use model::hello::Hello;
+use model::history::{EventKind, Severity};
 use model::image::{BOOT_INSTANCE, is_step};
+use model::request::event;
 use model::run::Cursor;
-use model::{PlannedStep, PowerState, Timestamp, Wait};
+use model::{PlannedStep, PowerState, PowerTarget, Timestamp, Wait};
 use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -45,7 +48,13 @@ pub(super) fn decide(view: &View) -> Decision {
         // Whether the node is on says where to look.
         return Decision::Act(Action::ReadPower);
     }
-    sleep_in(wait)
+    if view.snapshot.node.power_state == Some(PowerState::Off) {
+        return match is_due(view.snapshot) {
+            true => Decision::Act(Action::SetPower(PowerTarget::On)),
+            false => sleep_on(&view.snapshot.node),
+        };
+    }
+    power_loss::sleep_or_look(view, wait)
 }
 
 /// The instance calls again until its own tries are over, so a controller that was away for long hears it when it is back.
@@ -53,8 +62,7 @@ fn wait(view: &View, hello: &Hello) -> Wait {
     waiting_for_agent(view, "the instance to say hello", hello.limit())
 }
 
-/// The time is over. The node stays on: what its console and its network say shows why.
-pub(super) fn apply_outcome(view: &View, outcome: Outcome) -> Change {
+pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> Change {
     let (Cursor::AwaitHello { command_id, since }, Some(hello)) = (&view.run.cursor, &view.run.hello) else {
         return fail::failed(view, "internal: no hello is awaited");
     };
@@ -62,6 +70,57 @@ pub(super) fn apply_outcome(view: &View, outcome: Outcome) -> Change {
         // It came while the power state was read.
         return succeeded(view, command_id.clone(), Value::Null);
     }
+    if *action != Action::ReadPower {
+        return powered_on_again(view, &outcome);
+    }
+    if !is_overdue(&wait(view, hello), view.snapshot.now) {
+        return match power_loss::looked(view, &outcome) {
+            Look::Waits(change) => *change,
+            Look::Off => lost_power(view),
+        };
+    }
+    overdue(view, hello, *since, outcome)
+}
+
+/// The node lost power, or its instance switched it off, before the hello: it is powered on again.
+fn lost_power(view: &View) -> Change {
+    let mut run = view.run.clone();
+    run.interrupt();
+    let text =
+        format!("the node went off before its instance said hello (interruption {})", run.interruptions);
+    let mut change = if run.fruitless > view.settings.max_interruptions {
+        fail::step_failed(view, &text, Value::Null)
+    } else {
+        let event = event(
+            EventKind::Power,
+            Severity::Error,
+            format!("{text}; it is powered on again"),
+            view.snapshot.now,
+        );
+        let mut change = view.with_run(|run| {
+            run.interrupt();
+            run.attempts = 0;
+        });
+        change.node.wait = view.snapshot.node.wait.clone();
+        change.with_event(event)
+    };
+    change.node.power_state = Some(PowerState::Off);
+    change
+}
+
+/// The outcome of powering the node on again. What fails is tried again until the time for the hello is over.
+fn powered_on_again(view: &View, outcome: &Outcome) -> Change {
+    let mut change = view.with_run(|_| {});
+    change.node.wait = view.snapshot.node.wait.clone();
+    change.node.next_wake_at = Some(view.snapshot.now.after(view.settings.retry_pause()));
+    if let Outcome::Power(state) = outcome {
+        change.node.power_state = Some(*state);
+    }
+    change
+}
+
+/// The time is over. The node stays on: what its console and its network say shows why.
+fn overdue(view: &View, hello: &Hello, since: Timestamp, outcome: Outcome) -> Change {
     let (power, now) = match outcome {
         Outcome::Power(PowerState::On) => (Some(PowerState::On), "it is still on".to_owned()),
         Outcome::Power(state) => (Some(state), format!("now it is {}", state.as_str())),
@@ -71,7 +130,7 @@ pub(super) fn apply_outcome(view: &View, outcome: Outcome) -> Change {
     };
     let text = format!(
         "The node was powered on into its disk at {}; no hello of its instance came within {} s; {now}",
-        utc(*since),
+        utc(since),
         hello.limit_s
     );
     let mut change = fail::step_failed(view, &text, Value::Null);

@@ -2,10 +2,11 @@
 
 use super::boot;
 use super::fail::{self, retry_or_fail};
+use super::power_loss;
 use super::second_agent;
 use super::transition::at_work;
 use super::view::View;
-use super::wait::{is_due, is_overdue, sleep_in, sleep_on, unexpected, waiting_for_agent};
+use super::wait::{is_due, is_overdue, sleep_on, unexpected, waiting_for_agent};
 use crate::decision::{Action, Change, Decision, Outcome, Rules};
 use inspection_rules::{Applied, Findings, Level, Note, apply};
 use model::abilities::Inspect;
@@ -45,7 +46,7 @@ pub(super) fn decide(view: &View) -> Decision {
         );
         return Decision::Record(Box::new(fail::failed(view, &text)));
     }
-    sleep_in(wait)
+    power_loss::sleep_or_look(view, wait)
 }
 
 /// Whether the boot script was fetched by one that may not have it.
@@ -92,7 +93,10 @@ fn compared(view: &View, outcome: Outcome) -> Change {
     }
 }
 
-pub(super) fn apply_outcome(view: &View, outcome: Outcome) -> Change {
+pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> Change {
+    if *action == Action::ReadPower {
+        return power_loss::while_booting(view, &outcome);
+    }
     if view.run.cursor == Cursor::AwaitInventory {
         return compared(view, outcome);
     }

@@ -22,6 +22,7 @@
 //! basis.rs             what a cleaning that succeeded makes the node AVAILABLE on
 //! erase_step.rs        the steps of the agent that erase disks
 //! fast_track.rs        the ramdisk of a cleaning, kept running for a deployment
+//! power_loss.rs        a node that boots has no power any more
 //! power.rs             the BMC has not reached the requested power state yet
 //! panicked.rs          the passes over the node panicked too often
 //! fail.rs              retried, failed, aborted; logs.rs: the ramdisk's logs
@@ -45,6 +46,7 @@ mod out_of_band;
 mod panicked;
 mod plan;
 mod power;
+mod power_loss;
 mod replan;
 mod run;
 mod second_agent;

@@ -72,11 +72,11 @@ pub(super) fn apply_outcome(
         | Cursor::AwaitAgent
         | Cursor::RestoreBootDevice
         | Cursor::Reboot => boot::apply_outcome(&view, action, outcome),
-        Cursor::LearnSteps => agent_steps::apply_outcome(&view, outcome),
+        Cursor::LearnSteps => agent_steps::apply_outcome(&view, action, outcome),
         Cursor::Issued { .. } => command::apply_outcome(&view, action, outcome),
         Cursor::OutOfBand { .. } => out_of_band::apply_outcome(&view, action, outcome),
-        Cursor::AwaitHello { .. } => hello::apply_outcome(&view, outcome),
-        Cursor::AskInventory | Cursor::AwaitInventory => inspecting::apply_outcome(&view, outcome),
+        Cursor::AwaitHello { .. } => hello::apply_outcome(&view, action, outcome),
+        Cursor::AskInventory | Cursor::AwaitInventory => inspecting::apply_outcome(&view, action, outcome),
         Cursor::TearDown | Cursor::Restart => end::apply_outcome(&view, action, outcome),
         Cursor::Start | Cursor::NextStep | Cursor::Hold | Cursor::Pause { .. } | Cursor::Done => {
             fail::failed(&view, &unexpected(&format!("{action:?}"), &outcome).text)

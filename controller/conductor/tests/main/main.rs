@@ -29,6 +29,7 @@ mod lifecycle;
 mod logs;
 mod panics;
 mod passes;
+mod power_loss;
 mod power_off;
 mod raid;
 mod ramdisk_interface;

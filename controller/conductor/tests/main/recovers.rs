@@ -103,7 +103,7 @@ fn no_agent_is_silent_while_no_controller_listened() {
     };
     let patience = Some(at(away + settings.agent_silence_s));
     match started(booting(), Contact::default(), 0) {
-        Decision::Sleep { wake_at, .. } => assert_eq!(wake_at, patience),
+        Decision::Sleep { wait, .. } => assert_eq!(wait.and_then(|wait| wait.deadline), patience),
         other => panic!("{other:?}"),
     }
     let failed = recorded(started(booting(), Contact::default(), settings.agent_silence_s));

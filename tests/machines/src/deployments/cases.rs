@@ -14,6 +14,8 @@ pub enum Story {
     Written,
     /// The node loses power while the image is written.
     Cut,
+    /// The node loses power while the ramdisk boots, or soon after.
+    CutInBoot,
     /// The controller is killed, from the writing on.
     Killed,
     /// The mirror drops the connection, again and again.
@@ -26,6 +28,8 @@ pub enum Story {
     MirrorChanges,
     /// There is no room for one more boot entry.
     FullNvram,
+    /// It begins in the ramdisk of the cleaning, without a boot.
+    FastTrack,
 }
 
 /// One deployment.
@@ -53,7 +57,10 @@ pub fn all(times: u64) -> Vec<Case> {
         (0..COLUMNS * Packing::ALL.len()).map(|number| of(number, Story::Written)).collect();
     for story in [Story::Cut, Story::Killed] {
         // Beginning elsewhere, so that a bus and format has another firmware than above.
-        all.extend((0..usize::try_from(times).unwrap_or(usize::MAX)).map(|number| of(number * 7 + 1, story)));
+        all.extend((0..usize::try_from(times).unwrap_or(usize::MAX)).map(|number| {
+            let in_boot = story == Story::Cut && number % 3 == 2;
+            of(number * 7 + 1, if in_boot { Story::CutInBoot } else { story })
+        }));
     }
     let mirrors = [Story::MirrorDies, Story::MirrorStalls, Story::MirrorLies, Story::MirrorChanges];
     all.extend(mirrors.into_iter().enumerate().map(|(number, story)| {
@@ -63,16 +70,21 @@ pub fn all(times: u64) -> Vec<Case> {
     }));
     let nvram = Case { firmware: Firmware::Uefi, ..of(1, Story::FullNvram) };
     all.push(nvram);
+    for firmware in [Firmware::Bios, Firmware::Uefi] {
+        all.push(Case { firmware, ..of(all.len(), Story::FastTrack) });
+    }
     for (number, case) in (1..).zip(&mut all) {
         let word = match case.story {
             Story::Written => "written",
             Story::Cut => "cut",
+            Story::CutInBoot => "cut-in-boot",
             Story::Killed => "killed",
             Story::MirrorDies => "mirror-dies",
             Story::MirrorStalls => "mirror-stalls",
             Story::MirrorLies => "mirror-lies",
             Story::MirrorChanges => "mirror-changes",
             Story::FullNvram => "nvram-full",
+            Story::FastTrack => "fast-track",
         };
         case.name = format!("{number:02}-{word}");
     }
@@ -129,10 +141,12 @@ mod tests {
     fn names_are_of_one_case_each_and_interruptions_are_counted() {
         let all = all(10);
         let names: std::collections::BTreeSet<&str> = all.iter().map(|case| case.name.as_str()).collect();
-        assert_eq!((names.len(), all.len()), (18 + 20 + 5, 18 + 20 + 5));
-        for story in [Story::Cut, Story::Killed] {
+        assert_eq!((names.len(), all.len()), (18 + 20 + 7, 18 + 20 + 7));
+        for (story, count) in
+            [(Story::Cut, 7), (Story::CutInBoot, 3), (Story::Killed, 10), (Story::FastTrack, 2)]
+        {
             let of_it: Vec<&Case> = all.iter().filter(|case| case.story == story).collect();
-            assert_eq!(of_it.len(), 10);
+            assert_eq!(of_it.len(), count);
             assert!(
                 of_it.iter().any(|case| case.firmware.is_uefi())
                     && of_it.iter().any(|case| !case.firmware.is_uefi())

@@ -36,15 +36,22 @@ pub struct Deployment {
 impl Deployment {
     /// With so many MiB in the image that cannot be compressed.
     pub async fn prepare(case: &Case, stage: &Stage, filler: u64) -> Result<Self> {
+        let deployment = Self::enrolled(case, stage, filler, "").await?;
+        let controller = &deployment.site.controller;
+        controller.set(NODE, json!({"/automated_clean": false})).await?;
+        through(controller, verb("provide"), "available").await?;
+        Ok(deployment)
+    }
+
+    /// With a controller of these settings; the node is manageable.
+    pub async fn enrolled(case: &Case, stage: &Stage, filler: u64, settings: &str) -> Result<Self> {
         let root = stage.disk("ROOT", case.bus, 96)?;
         let (raw, packed) = (stage.dir.join("image.raw"), stage.dir.join("image"));
         efi_image::make(&raw, LABEL, ID, filler)?;
         case.packing.pack(&raw, &packed)?;
-        let mut site = stage.site("").await?;
+        let mut site = stage.site(settings).await?;
         let node = site.node(NODE, case.firmware, vec![root.spec.clone()]).await?;
         enrol_redfish(&site, &node).await?;
-        site.controller.set(NODE, json!({"/automated_clean": false})).await?;
-        through(&site.controller, verb("provide"), "available").await?;
         let (firmware_is_uefi, disk_format) = (case.firmware.is_uefi(), case.packing.disk_format());
         Ok(Self { site, node, root, firmware_is_uefi, disk_format, raw, packed })
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use lab::mirror::{Behaviour, Mirror};
 use lab::site::ADDRESS;
+use lab::wait;
 
 use super::cases::Case;
 use super::deployment::{Deployment, WRITE};
@@ -18,6 +19,8 @@ const FILLER: u64 = 40;
 const RATE: usize = 2 << 20;
 /// From the first sign of the writing to the cut: within the writing.
 const IN_THE_WRITING: Duration = Duration::from_secs(17);
+/// From power-on to the cut: firmware, kernel, the agent's first requests.
+const IN_THE_BOOT: Duration = Duration::from_secs(8);
 /// From the first sign of the writing to the kill: writing, reading back, boot entries, power off, power on.
 const UNTIL_IT_BOOTS: Duration = Duration::from_secs(30);
 
@@ -65,6 +68,25 @@ pub async fn cut(case: &Case, stage: &Stage) -> Result<String> {
     let written = after.results(WRITE)[0]["result"]["deploy_result"]["image"]["record"]["written"].as_u64();
     let written = written.context("the record of the image")? >> 20;
     Ok(format!("active, boots; cut at {place}, {written} MiB written after it"))
+}
+
+pub async fn cut_in_boot(case: &Case, stage: &Stage) -> Result<String> {
+    let deployment = Deployment::prepare(case, stage, FILLER).await?;
+    let mirror = Mirror::start(ADDRESS, deployment.served()?, |_| Behaviour::default()).await?;
+    deployment.ask("active", &mirror.url()).await?;
+    let machine = &deployment.node.machine;
+    wait::until("the node to be powered on", LONG, || async { Ok(machine.is_on().await.then_some(())) })
+        .await?;
+    stage.moments().pass(IN_THE_BOOT).await;
+    let place = place(&deployment).await?;
+    machine.power_off().await?;
+    deployment.ensure_boots().await.with_context(|| format!("cut at {place}"))?;
+    let events = history(&deployment.site.controller, NODE).await?;
+    ensure!(
+        events.iter().any(|event| event.contains("lost power")),
+        "the cut is not in the history: {events:?}"
+    );
+    Ok(format!("active, boots; cut at {place}"))
 }
 
 pub async fn killed(case: &Case, stage: &Stage) -> Result<String> {

@@ -1,8 +1,10 @@
 //! The table of deployments (`--deployments`, `cargo xtask soak --part deploy`): every pair of firmware, bus and format; power
-//! cuts and kills of the controller at random moments; mirrors that do not behave; boot entries without room for one more.
+//! cuts and kills of the controller at random moments; mirrors that do not behave; boot entries without room for one
+//! more; deployments that begin in the ramdisk of a cleaning.
 
 mod cases;
 mod deployment;
+mod fast_track;
 mod interrupted;
 mod mirrors;
 mod nvram;
@@ -103,6 +105,8 @@ async fn played(case: &Case, stage: Stage) -> Result<String> {
     match case.story {
         Story::Written => written::story(case, &stage).await,
         Story::Cut => interrupted::cut(case, &stage).await,
+        Story::CutInBoot => interrupted::cut_in_boot(case, &stage).await,
+        Story::FastTrack => fast_track::story(case, &stage).await,
         Story::Killed => interrupted::killed(case, &stage).await,
         Story::MirrorDies => mirrors::dies(case, &stage).await,
         Story::MirrorStalls => mirrors::stalls(case, &stage).await,

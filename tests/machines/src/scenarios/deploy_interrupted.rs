@@ -1,5 +1,5 @@
-//! A UEFI node gets a qcow2 image while the controller is killed, and then loses power in the middle of the writing. What
-//! was on the disk at the last checkpoint is not written again, and the node boots the image.
+//! A UEFI node loses power while its ramdisk boots, gets a qcow2 image while the controller is killed, and loses power again in
+//! the middle of the writing. What was on the disk at the last checkpoint is not written again, and the node boots the image.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,7 +9,7 @@ use lab::disk::{Bus, Fault};
 use lab::efi_image::{self, BOOTED, FILLER};
 use lab::images::ImageServer;
 use lab::node::Firmware;
-use lab::site::ADDRESS;
+use lab::site::{ADDRESS, Site, SiteNode};
 use lab::wait;
 use serde_json::json;
 
@@ -50,6 +50,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     });
     site.controller.set(NODE, json!({"/instance_info": info})).await?;
     site.controller.provision(NODE, "active").await?;
+    cut_in_boot(&site, &node).await?;
 
     let (before, seen) = writing(&site.controller, NODE, "ROOT", 0.1, LONG).await?;
     let command = before.anneal()["agent"]["running"].clone();
@@ -96,6 +97,25 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(events.iter().any(resumed), "the interruption is not in the history: {events:?}");
     ensure_same(&raw, &root.spec.file)?;
     wait::for_line(&node.machine.spec().serial_log(), BOOTED, SHORT).await.context("the image boots")?;
+    Ok(())
+}
+
+/// The node loses its power while its ramdisk boots, and boots it again.
+async fn cut_in_boot(site: &Site, node: &SiteNode) -> Result<()> {
+    wait::until("the ramdisk to boot", LONG, || async {
+        let now = Node::now(&site.controller, NODE).await?;
+        let reason = now.anneal()["wait"]["reason"].as_str().unwrap_or_default();
+        Ok(reason.contains("the ramdisk to boot").then_some(()))
+    })
+    .await?;
+    node.machine.power_off().await?;
+    wait::until("the node to be powered on again", LONG, || async {
+        Ok(node.machine.is_on().await.then_some(()))
+    })
+    .await?;
+    let events = history(&site.controller, NODE).await?;
+    let lost = "the node lost power while it booted; the node boots again";
+    ensure!(events.iter().any(|event| event.contains(lost)), "{events:?}");
     Ok(())
 }
 
