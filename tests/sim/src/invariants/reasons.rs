@@ -18,7 +18,8 @@ const REASONS: &[Reason] = &[
     ("its boot script was fetched again", |write, run, _| came_and_went(write, run, &["power", "reset"])),
     ("the boot script was fetched from", |_, _, _| false),
     ("the node rebooted in the middle", |write, run, _| came_and_went(write, run, &["power off", "reset"])),
-    ("the node lost power in the middle", |write, run, _| came_and_went(write, run, &["power"])),
+    ("the node lost power", |write, run, _| came_and_went(write, run, &["power"])),
+    ("the node went off before its instance", |write, run, _| came_and_went(write, run, &["power"])),
     ("the agent was restarted", |write, run, _| came_and_went(write, run, &["agent", "power"])),
     ("the controller was interrupted", |write, run, _| write.kills.iter().any(|at| *at >= run.started_at)),
     // Its own lookup that arrives late looks like one of another agent.
