@@ -210,7 +210,7 @@ impl Cause<'_> {
             && matches!(self.cursor(), Some(Cursor::Issued { accepted: true, .. }))
     }
 
-    /// The agent was asked for its steps in vain, and the power state was read before the run failed.
+    /// The agent did not answer when it was asked for its steps, and the power state was read before the run failed.
     fn is_stored(&self, text: &str) -> bool {
         self.cursor() == Some(&Cursor::LearnSteps)
             && matches!(

@@ -1,7 +1,7 @@
 //! The instance was started from its disk, and the deployment asks for its hello: only that ends the step that started it.
 
 use super::fail;
-use super::power_loss::{self, Look};
+use super::power_loss::{self, PowerCheck};
 use super::success::succeeded;
 use super::transition::in_wait;
 use super::view::View;
@@ -75,8 +75,8 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
     }
     if !is_overdue(&wait(view, hello), view.snapshot.now) {
         return match power_loss::looked(view, &outcome) {
-            Look::Waits(change) => *change,
-            Look::Off => lost_power(view),
+            PowerCheck::Waits(change) => *change,
+            PowerCheck::Off => lost_power(view),
         };
     }
     overdue(view, hello, *since, outcome)

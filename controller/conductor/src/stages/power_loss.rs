@@ -31,7 +31,7 @@ pub(super) fn sleep_or_look(view: &View, wait: Wait) -> Decision {
 }
 
 /// What a look showed.
-pub(super) enum Look {
+pub(super) enum PowerCheck {
     /// The node has no power.
     Off,
     /// Nothing that ends the wait.
@@ -39,23 +39,23 @@ pub(super) enum Look {
 }
 
 /// The outcome of a look. A BMC that does not answer shows nothing.
-pub(super) fn looked(view: &View, outcome: &Outcome) -> Look {
+pub(super) fn looked(view: &View, outcome: &Outcome) -> PowerCheck {
     let (node, now) = (&view.snapshot.node, view.snapshot.now);
     let seen_off = if *outcome == Outcome::Power(PowerState::Off) { view.run.attempts + 1 } else { 0 };
     if seen_off >= LOOKS {
-        return Look::Off;
+        return PowerCheck::Off;
     }
     let mut change = view.with_run(|run| run.attempts = seen_off);
     change.node.wait = node.wait.clone();
     change.node.next_wake_at = Some(now.after(if seen_off > 0 { SECOND_LOOK } else { PAUSE }));
-    Look::Waits(Box::new(change))
+    PowerCheck::Waits(Box::new(change))
 }
 
 /// The outcome of a look at a node that boots the ramdisk: without power it boots again.
 pub(super) fn while_booting(view: &View, outcome: &Outcome) -> Change {
     match looked(view, outcome) {
-        Look::Waits(change) => *change,
-        Look::Off => boots_again(view, "the node lost power while it booted"),
+        PowerCheck::Waits(change) => *change,
+        PowerCheck::Off => boots_again(view, "the node lost power while it booted"),
     }
 }
 
