@@ -221,7 +221,7 @@ async fn an_instance_that_goes_off_again_and_again_fails_its_deployment() {
     let _conductor = world.conductor(Settings::default());
     world.verb(Verb::Deploy).await;
     world.until("the hello is awaited", awaits).await;
-    loop {
+    for _ in 0..=Settings::default().max_interruptions + 1 {
         let node = world.until("it is on or has failed", |node| world.is_on() || !awaits(node)).await;
         if !awaits(&node) {
             break;
