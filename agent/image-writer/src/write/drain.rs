@@ -20,7 +20,7 @@ use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 /// Between two checkpoints at most.
-const CHECKPOINT: Duration = Duration::from_secs(10);
+const CHECKPOINT: Duration = Duration::from_secs(1);
 /// Buffers of the read-back.
 const BUFFERS: usize = 4;
 

@@ -7,7 +7,7 @@ use crate::erase::ours::Took;
 use anyhow::{Context, Result, bail};
 use block::Target;
 use block::aligned::{Aligned, is_zero};
-use image_writer::format::{Sink, qcow2};
+use image_writer::format::{Ahead, Sink, qcow2};
 use image_writer::source::{Bytes, Digest, Head, Receiver, SourceError};
 use image_writer::unpack::Compression;
 use image_writer::{Algorithm, Format, ImageError, LeafSum};
@@ -176,12 +176,23 @@ impl Sink for Count {
     }
 }
 
+/// Reads ahead in the file, as the writer does by requests.
+struct Ranges<'a>(&'a [u8]);
+
+impl Ahead for Ranges<'_> {
+    fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, ImageError> {
+        let bytes = usize::try_from(offset).ok().and_then(|at| self.0.get(at..)?.get(..length));
+        Ok(bytes.ok_or_else(|| ImageError::Internal(format!("no {length} bytes at {offset}")))?.to_vec())
+    }
+}
+
 /// Bytes that `file` unpacks to. A file that is the image itself needs no decoding.
 fn decode(file: &[u8]) -> Result<u64> {
     let compression = Compression::of(file);
     let mut count = Count(0);
     if Format::of(file)? == Format::Qcow2 {
-        qcow2::place(&mut &file[..], &mut count, None, &|error| ImageError::Internal(error.to_string()))?;
+        let failed = |error: std::io::Error| ImageError::Internal(error.to_string());
+        qcow2::place(&mut &file[..], &mut count, Some(&Ranges(file)), &failed)?;
         return Ok(count.0);
     }
     if compression == Compression::None {

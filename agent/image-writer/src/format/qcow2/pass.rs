@@ -13,6 +13,9 @@ use std::io::{self, Read};
 
 /// What is kept of the file behind the place that was read last.
 const WINDOW: usize = 8 << 20;
+/// The same where no table can be read ahead. `qemu-img convert -c` has eight requests of 2 MiB in flight, and a table gets its
+/// place with the first of them that ends: its clusters may begin that much before it.
+const WINDOW_WITHOUT_AHEAD: usize = 24 << 20;
 
 /// Reads a whole qcow2 file with one decoder: [`place_with`].
 ///
@@ -49,7 +52,7 @@ pub fn place_with(
     let most = header.size.saturating_mul(2).saturating_add(64 << 20);
     let mut pass = Pass {
         map: Map::new(header.clone()),
-        window: Window::new(cluster, WINDOW),
+        window: Window::new(cluster, if ahead.is_some() { WINDOW } else { WINDOW_WITHOUT_AHEAD }),
         first,
         read_ahead: BTreeMap::new(),
         header,
