@@ -51,7 +51,8 @@ tasks:
            [--agent FILE] [--force]
   os-image an operating system to deploy, into target/os-image/
   bench    steps: the time between two in-band steps, with simulated
-           agents [--peer ironic] [--plain] [--report FILE]
+           agents [--peer ironic] [--ironic-python-agent] [--plain]
+           [--report FILE]
            hwm: what an external hardware manager costs its host
   fuzz     libFuzzer over the parsers of what drives, disks, managers and
            bundles say, ten minutes each [--seconds N] [NAME ...]

@@ -5,7 +5,7 @@
 #[path = "../tests/common/drivers.rs"]
 mod drivers;
 
-use api::{App, Settings};
+use api::{App, LockWaits, Settings};
 use std::sync::Arc;
 use store::SystemClock;
 use store::memory::MemoryStore;
@@ -20,6 +20,7 @@ async fn main() -> std::io::Result<()> {
         bundles: None,
         images: Default::default(),
         certificate_key: None,
+        lock_waits: LockWaits::default(),
         settings: Settings { require_agent_tls: false, ..Settings::default() },
     };
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;

@@ -3,6 +3,7 @@
 use crate::bundles::BundleStore;
 use crate::driver_queries::{DriverDescription, DriverQueries};
 use crate::error::ApiError;
+use crate::lock::LockWaits;
 use crate::request_rate::RequestRate;
 use images::ImageStore;
 use ipnet::IpNet;
@@ -27,6 +28,8 @@ pub struct App {
     pub images: ImageStore,
     /// Public key of the certificates that the conductor issues; `None`: it issues none.
     pub certificate_key: Option<String>,
+    /// The requests that wait for a locked node.
+    pub lock_waits: LockWaits,
     /// Settings.
     pub settings: Settings,
 }

@@ -11,6 +11,7 @@ use crate::bounded_json;
 use crate::client_address;
 use crate::error::ApiError;
 use crate::links::Links;
+use crate::lock;
 use crate::microversion::Version;
 use crate::node_resolver::NodeResolver;
 use crate::request_id::RequestId;
@@ -22,7 +23,8 @@ use model::boot::BootNonce;
 use model::{Event, Node, RequestSender, ResourceKind, Timestamp};
 use serde_json::{Map, Value};
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 /// A request, read whole.
@@ -46,6 +48,7 @@ pub struct Call {
     client: Option<IpAddr>,
     body: Bytes,
     resolver: NodeResolver,
+    waits_until: OnceLock<Instant>,
 }
 
 impl FromRequest<Arc<App>> for Call {
@@ -89,6 +92,7 @@ impl FromRequest<Arc<App>> for Call {
             client,
             body,
             resolver,
+            waits_until: OnceLock::new(),
         })
     }
 }
@@ -97,6 +101,11 @@ impl Call {
     /// Now.
     pub fn now(&self) -> Timestamp {
         self.app.clock.now()
+    }
+
+    /// Until when the request waits for locked nodes, however often it does: [`lock::LONGEST`] after it began to.
+    pub fn waits_until(&self) -> Instant {
+        *self.waits_until.get_or_init(|| Instant::now() + lock::LONGEST)
     }
 
     /// Where the request came from, if the server noted it.

@@ -37,6 +37,7 @@ mod health;
 mod http;
 mod image_file;
 mod links;
+mod lock;
 mod microversion;
 mod node_resolver;
 mod nodes;
@@ -68,6 +69,7 @@ pub use driver_queries::{
     Validity,
 };
 pub use http_server::ClientAddress;
+pub use lock::LockWaits;
 pub use ramdisk::Rates;
 
 pub use request_rate::RequestRate;

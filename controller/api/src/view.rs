@@ -7,6 +7,7 @@ use crate::error::ApiError;
 use crate::fields;
 use crate::format::{at, iso, iso_without_zone, text};
 use crate::links::Links;
+use crate::lock::Lock;
 use crate::microversion::Version;
 use crate::resources::allocations;
 use agent_protocol::lookup::MASKED;
@@ -77,11 +78,7 @@ impl NodeView {
         } else {
             Contact::default()
         };
-        let holder = if wants("reservation") {
-            call.app.store.lease_holder(node.uuid, call.now()).await?
-        } else {
-            None
-        };
+        let holder = if wants("reservation") { Lock::Held.holder(call, &node).await? } else { None };
         let hidden = Redactions::from(call, &node);
         let allocation =
             if wants("allocation_uuid") { allocations::held_by(call, &node).await? } else { None };

@@ -2,6 +2,7 @@
 
 use crate::call::Call;
 use crate::error::ApiError;
+use crate::lock::Lock;
 use crate::retry::Retry;
 use model::{Event, Node};
 use std::future::ready;
@@ -10,18 +11,27 @@ use store::{StoreError, log_events};
 /// A changed node with the events of the change.
 pub type Change = (Node, Vec<Event>);
 
-/// Change a node. `judge` is called once for each attempt, with the node as it is then; what it refuses is refused at
-/// once and changes nothing.
+/// Change a node, whoever works on it. `judge` is called once for each attempt, with the node as it is then; what it refuses is
+/// refused at once and changes nothing.
 pub async fn change(
     call: &Call,
     ident: &str,
     judge: impl Fn(&Node) -> Result<Change, ApiError> + Send + Sync,
 ) -> Result<Node, ApiError> {
-    attempt(call, ident, false, |node| ready(judge(&node))).await
+    attempt(call, ident, None, |node| ready(judge(&node))).await
 }
 
-/// As [`change`], with a `judge` that reads more than the node.
-pub async fn change_after_reading<F>(
+/// As [`change`], once the node is not locked: 409 that names who locks it otherwise.
+pub async fn change_unlocked(
+    call: &Call,
+    ident: &str,
+    judge: impl Fn(&Node) -> Result<Change, ApiError> + Send + Sync,
+) -> Result<Node, ApiError> {
+    attempt(call, ident, Some(Lock::Held), |node| ready(judge(&node))).await
+}
+
+/// As [`change`], once no change of the node's power is to be carried out any more, with a `judge` that reads more than the node.
+pub async fn change_after_power<F>(
     call: &Call,
     ident: &str,
     judge: impl Fn(Node) -> F + Send + Sync,
@@ -29,23 +39,13 @@ pub async fn change_after_reading<F>(
 where
     F: Future<Output = Result<Change, ApiError>> + Send,
 {
-    attempt(call, ident, false, judge).await
-}
-
-/// As [`change`], and only while no conductor works on the node: 409 that names the conductor if it does not finish
-/// within the attempts.
-pub async fn change_unlocked(
-    call: &Call,
-    ident: &str,
-    judge: impl Fn(&Node) -> Result<Change, ApiError> + Send + Sync,
-) -> Result<Node, ApiError> {
-    attempt(call, ident, true, |node| ready(judge(&node))).await
+    attempt(call, ident, Some(Lock::PowerChange), judge).await
 }
 
 async fn attempt<F>(
     call: &Call,
     ident: &str,
-    unlocked: bool,
+    lock: Option<Lock>,
     judge: impl Fn(Node) -> F + Send + Sync,
 ) -> Result<Node, ApiError>
 where
@@ -54,28 +54,25 @@ where
     let mut node = call.node(ident).await?;
     let mut retry = Retry::new();
     loop {
-        let (mut changed, events) = judge(node.clone()).await?;
-        if !(unlocked && is_locked(call, &node).await?) {
-            changed.updated_at = Some(call.now());
-            let events = call.caused(events);
-            match call.app.store.update_node(changed, events.clone(), None).await {
-                Ok(node) => {
-                    log_events(&node, &events);
-                    return Ok(node);
-                }
-                Err(StoreError::Stale(_)) => {}
-                Err(other) => return Err(other.into()),
+        if let Some(lock) = lock {
+            node = lock.opened(call, node).await?;
+        }
+        let uuid = node.uuid;
+        let (mut changed, events) = judge(node).await?;
+        changed.updated_at = Some(call.now());
+        let events = call.caused(events);
+        match call.app.store.update_node(changed, events.clone(), None).await {
+            Ok(node) => {
+                log_events(&node, &events);
+                return Ok(node);
             }
+            Err(StoreError::Stale(_)) if retry.again().await => node = call.app.store.node(uuid).await?,
+            Err(other) => return Err(other.into()),
         }
-        if !retry.again().await {
-            return Err(busy(call, &node).await);
-        }
-        node = call.app.store.node(node.uuid).await?;
     }
 }
 
-/// Remove a node that `check` accepts and on which no conductor works: it must not disappear while a conductor
-/// switches it on or off.
+/// Remove a node that `check` accepts once it is not locked: it must not disappear while a conductor switches it on or off.
 pub async fn delete(
     call: &Call,
     ident: &str,
@@ -84,38 +81,12 @@ pub async fn delete(
     let mut node = call.node(ident).await?;
     let mut retry = Retry::new();
     loop {
+        node = Lock::Held.opened(call, node).await?;
         check(&node)?;
-        if !is_locked(call, &node).await? {
-            match call.app.store.delete_node(node.uuid, node.version).await {
-                Ok(()) => return Ok(()),
-                Err(StoreError::Stale(_)) => {}
-                Err(other) => return Err(other.into()),
-            }
+        match call.app.store.delete_node(node.uuid, node.version).await {
+            Ok(()) => return Ok(()),
+            Err(StoreError::Stale(uuid)) if retry.again().await => node = call.app.store.node(uuid).await?,
+            Err(other) => return Err(other.into()),
         }
-        if !retry.again().await {
-            return Err(busy(call, &node).await);
-        }
-        node = call.app.store.node(node.uuid).await?;
-    }
-}
-
-/// 409 while a conductor works on the node: a request to its BMC now would interfere.
-pub async fn needs_unlocked(call: &Call, node: &Node) -> Result<(), ApiError> {
-    match call.app.store.lease_holder(node.uuid, call.now()).await? {
-        Some(holder) => Err(ApiError::locked(node.uuid, &holder)),
-        None => Ok(()),
-    }
-}
-
-async fn is_locked(call: &Call, node: &Node) -> Result<bool, ApiError> {
-    Ok(call.app.store.lease_holder(node.uuid, call.now()).await?.is_some())
-}
-
-/// 409 that names the conductor that works on the node.
-async fn busy(call: &Call, node: &Node) -> ApiError {
-    match call.app.store.lease_holder(node.uuid, call.now()).await {
-        Ok(Some(holder)) => ApiError::locked(node.uuid, &holder),
-        Ok(None) => StoreError::Stale(node.uuid).into(),
-        Err(error) => error.into(),
     }
 }

@@ -232,6 +232,9 @@ async fn states_maintenance_power_boot_device_and_validate() {
         api.put("/v1/nodes/n/states/power", json!({"target": "rebooting", "timeout": 10})).await.is(202);
     assert_eq!(power.header("location"), Some("http://127.0.0.1:6385/v1/nodes/n/states"));
     assert_eq!(api.get("/v1/nodes/n").await.body["target_power_state"], "power on");
+    // The conductor has carried it out.
+    let stored = api.store.node_by_ident("n").await.unwrap();
+    api.update(Node { target_power_state: None, ..stored }).await;
 
     let body = json!({"boot_device": "pxe", "persistent": false});
     api.put("/v1/nodes/n/management/boot_device", body.clone()).await.is(204);
@@ -442,6 +445,8 @@ async fn a_node_whose_cleaning_failed_may_be_switched_on_and_off() {
         let stored = api.store.node(node.uuid).await.unwrap();
         assert_eq!(stored.target_power_state.unwrap().as_str(), target);
         assert_eq!(stored.provision_state, ProvisionState::CleanFail);
+        // The conductor has carried it out.
+        api.update(Node { target_power_state: None, ..stored }).await;
     }
 }
 

@@ -58,7 +58,7 @@ async fn a_node_may_be_retired_in_every_state_but_available() {
 }
 
 /// "The ‘retired’ field can also be set for nodes in transient states, as long as the node is not locked."
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_locked_node_is_not_retired() {
     let api = Api::new();
     for (index, state) in [ProvisionState::CleanWait, ProvisionState::Active].into_iter().enumerate() {
@@ -80,7 +80,7 @@ async fn a_locked_node_is_not_retired() {
 }
 
 /// A lock that is given back soon is waited for.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_retirement_waits_for_a_short_pass() {
     let api = Api::new();
     let node = api.node("n", ProvisionState::CleanWait).await;

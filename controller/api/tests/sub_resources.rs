@@ -85,7 +85,7 @@ async fn boot_mode_and_secure_boot_are_set_and_shown() {
 }
 
 /// Nothing goes out to the BMC of a node that a conductor works on.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_locked_node_is_left_alone() {
     let (api, able, _) = api_with_nodes().await;
     let until = Timestamp(2_000_000_000_000_000);

@@ -19,7 +19,7 @@ async fn template(api: &Api, name: &str, steps: Value) {
 }
 
 /// Ironic changes traits under the node's lock.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_locked_node_keeps_its_traits() {
     let api = Api::new();
     let node = api.node_with("n", ProvisionState::Cleaning, |node| {

@@ -5,7 +5,7 @@
 mod drivers;
 
 use api::auth::Users;
-use api::{App, Auth, Settings};
+use api::{App, Auth, LockWaits, Settings};
 use std::process::Command;
 use std::sync::Arc;
 use store::SystemClock;
@@ -24,6 +24,7 @@ fn controller() -> (tokio::runtime::Runtime, String) {
             bundles: None,
             images: Default::default(),
             certificate_key: None,
+            lock_waits: LockWaits::default(),
             settings: Settings::default(),
         };
         let file = tempfile::NamedTempFile::new().unwrap().into_temp_path().keep().unwrap();

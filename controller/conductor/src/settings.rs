@@ -25,7 +25,9 @@ pub struct Settings {
     pub verify_timeout_s: u64,
     /// How long a running agent may be silent before the node counts as lost.
     pub agent_silence_s: u64,
-    /// How often a running command is polled when no heartbeat reports on it.
+    /// Seconds between two queries of a running command when no heartbeat reports on it. An ironic-python-agent, whose
+    /// heartbeats report nothing, is asked sooner at first: 50 ms after it got the command, then after a quarter of the time
+    /// that the command has run, at most this.
     pub agent_poll_s: u64,
     /// Pause after a reset before the boot device of the next reset is set: the firmware that starts could use it up.
     pub reset_pause_s: u64,

@@ -139,6 +139,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         bundles: Some(Arc::new(bundles)),
         images,
         certificate_key: Some(certificate_key.public().to_string()),
+        lock_waits: api::LockWaits::default(),
         settings: config.api_settings(),
     };
     let classes = config.connections.classes();

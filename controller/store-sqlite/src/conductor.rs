@@ -8,7 +8,7 @@ use model::agent::Contact;
 use model::boot::Boot;
 use model::{Catalogue, Certificate, Event, Node, StepKind, Timestamp, clock_jump};
 use rusqlite::Connection;
-use store::{Bell, ConductorStore, Inspected, Lease, Noun, ResourceWrite, Result, StoreError};
+use store::{ConductorStore, Inspected, Lease, Noun, ResourceWrite, Result, StoreError};
 use uuid::Uuid;
 
 #[async_trait]
@@ -29,7 +29,9 @@ impl ConductorStore for SqliteStore {
     }
 
     async fn release_lease(&self, lease: Lease) -> Result<()> {
-        self.writer.write(move |change| lease::release(change, lease)).await
+        self.writer.write(move |change| lease::release(change, lease)).await?;
+        self.bell.released(lease.node);
+        Ok(())
     }
 
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
@@ -129,9 +131,5 @@ impl ConductorStore for SqliteStore {
             lease::shift_clock(change, by)
         };
         self.writer.write(shift).await
-    }
-
-    fn bell(&self) -> &Bell {
-        &self.bell
     }
 }

@@ -6,7 +6,7 @@ use crate::sql::{certificate, certificate_log, contact, inventory, lease, node};
 use crate::writer::Change;
 use async_trait::async_trait;
 use model::{Catalogue, Certificate, Event, Inventory, Node, ProvisionState, StepKind, Timestamp};
-use store::{Lease, NodeStore, Noun, Result, StoreError};
+use store::{Bell, Lease, NodeStore, Noun, Result, StoreError};
 use uuid::Uuid;
 
 #[async_trait]
@@ -115,5 +115,9 @@ impl NodeStore for SqliteStore {
 
     async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
         self.readers.read(move |connection| lease::holder(connection, node, now)).await
+    }
+
+    fn bell(&self) -> &Bell {
+        &self.bell
     }
 }

@@ -1,6 +1,5 @@
 //! What only a conductor does: leases, wake-up times, and the reads and writes of a pass over a node.
 
-use crate::bell::Bell;
 use crate::error::Result;
 use crate::lease::Lease;
 use async_trait::async_trait;
@@ -75,7 +74,4 @@ pub trait ConductorStore: Send + Sync {
     /// many microseconds, for all nodes at once. Nodes that have any get a new version, so that no write that was
     /// computed before undoes this.
     async fn shift_clock(&self, by: i64) -> Result<()>;
-
-    /// The bell that rings for every changed node.
-    fn bell(&self) -> &Bell;
 }

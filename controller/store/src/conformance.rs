@@ -92,6 +92,7 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         lease::an_epoch_is_never_given_twice,
         lease::a_lease_of_another_node_does_not_count,
         lease::leases_do_not_ring,
+        lease::a_release_is_heard_by_those_who_wait,
         lease::all_instants_of_waiting_move_with_the_clock,
     );
 }

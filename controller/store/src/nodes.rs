@@ -1,5 +1,6 @@
 //! Nodes and what is read of them.
 
+use crate::bell::Bell;
 use crate::error::Result;
 use crate::lease::Lease;
 use async_trait::async_trait;
@@ -64,4 +65,7 @@ pub trait NodeStore: Send + Sync {
 
     /// The holder of an unexpired lease of the node at `now`: Ironic's `reservation`.
     async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>>;
+
+    /// The bell that rings for every changed node.
+    fn bell(&self) -> &Bell;
 }

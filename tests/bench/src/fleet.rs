@@ -3,6 +3,7 @@
 use crate::agent::Agent;
 use crate::heart::Heart;
 use anyhow::{Context, Result};
+use room::Kind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,12 +34,22 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// `count` agents of `steps` steps each, listening on loopback with TLS if `tls`; not yet looked up.
+    /// `count` agents of this kind and of `steps` steps each, listening on loopback with TLS if `tls`; not yet looked up.
     ///
     /// # Errors
     /// When there is no port or certificate for one.
-    pub async fn new(controller: SocketAddr, count: usize, steps: usize, tls: bool) -> Result<Self> {
-        let agents: Vec<_> = (0..count).map(|number| Arc::new(Agent::new(number, steps))).collect();
+    pub async fn new(
+        controller: SocketAddr,
+        kind: Kind,
+        count: usize,
+        steps: usize,
+        tls: bool,
+    ) -> Result<Self> {
+        let agent = |number| match kind {
+            Kind::Anneal => Agent::new(number, steps),
+            Kind::Ipa => Agent::new(number, steps).unsigned(),
+        };
+        let agents: Vec<_> = (0..count).map(|number| Arc::new(agent(number))).collect();
         let (mut hearts, mut tasks) = (Vec::new(), JoinSet::new());
         for agent in &agents {
             hearts.push(Heart::new(agent.clone(), controller, tls, &mut tasks).await?);

@@ -7,6 +7,7 @@ use bench::image;
 use bench::report::{Report, Side};
 use bench::round::{self, Shape};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use room::Kind;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -153,6 +154,10 @@ struct Steps {
     /// Agents serve plain HTTP.
     #[arg(long)]
     plain: bool,
+    /// Agents are ironic-python-agents: they choose the ids of commands, and their heartbeats, no sooner than 5 s after the one
+    /// before, report nothing.
+    #[arg(long)]
+    ironic_python_agent: bool,
     /// Measure another controller in the same run.
     #[arg(long)]
     peer: Option<Peer>,
@@ -215,7 +220,7 @@ fn steps(options: &Steps) -> Result<bool> {
         None => scratch.tempdir(),
     }?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let mut report = Report::begin(scratch.path(), !options.plain)?;
+    let mut report = Report::begin(scratch.path(), !options.plain, kind(options))?;
     let program = options.bin_dir.join("anneal-controller");
     let controller = Controller::anneal(&runtime, &program, scratch.path(), !options.plain)?;
     report.sides.push(side(&runtime, &controller, options, options.sequence)?);
@@ -252,10 +257,14 @@ fn write_images(options: &Image) -> Result<bool> {
     Ok(show(&report, &options.report, &report.missed()) || options.mib < 2048)
 }
 
+fn kind(options: &Steps) -> Kind {
+    if options.ironic_python_agent { Kind::Ipa } else { Kind::Anneal }
+}
+
 fn side(runtime: &Runtime, controller: &Controller, options: &Steps, sequence: usize) -> Result<Side> {
     let round = |agents: usize, steps: usize| {
         let limit = Duration::from_secs(900);
-        let shape = Shape { agents, steps, tls: !options.plain, limit };
+        let shape = Shape { kind: kind(options), agents, steps, tls: !options.plain, limit };
         runtime
             .block_on(round::run(controller, shape))
             .with_context(|| format!("{}: {agents} agents × {steps} steps", controller.name))

@@ -7,6 +7,7 @@ use crate::fleet::Fleet;
 use crate::operator::ensure_none_failed;
 use crate::spread::Spread;
 use anyhow::{Context, Result, ensure};
+use room::Kind;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -15,6 +16,8 @@ use std::time::{Duration, Instant};
 /// What a round is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
+    /// Which agents: an ironic-python-agent speaks nothing of Anneal's extension.
+    pub kind: Kind,
     /// Nodes, each with an agent.
     pub agents: usize,
     /// Clean steps of each.
@@ -62,7 +65,8 @@ const GLANCE: Duration = Duration::from_millis(500);
 /// When a node fails, or a step was not run exactly once and in its order.
 pub async fn run(controller: &Controller, shape: Shape) -> Result<Round> {
     let operator = &controller.operator;
-    let mut fleet = Fleet::new(controller.address, shape.agents, shape.steps, shape.tls).await?;
+    let Shape { kind, agents, steps, tls, .. } = shape;
+    let mut fleet = Fleet::new(controller.address, kind, agents, steps, tls).await?;
     let mut nodes = Vec::new();
     for agent in &fleet.agents {
         nodes.push(operator.enrol(&agent.mac).await?);

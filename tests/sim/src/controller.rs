@@ -63,6 +63,7 @@ impl World {
             bundles: None,
             images: Default::default(),
             certificate_key: None,
+            lock_waits: api::LockWaits::default(),
             settings: api::Settings {
                 public_endpoint: "https://controller.example:6385".to_owned(),
                 conductor_host: "sim".to_owned(),

@@ -203,6 +203,10 @@ impl NodeStore for WatchedStore {
     async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
         self.read(self.world.disk.lease_holder(node, now)).await
     }
+
+    fn bell(&self) -> &Bell {
+        self.world.disk.bell()
+    }
 }
 
 #[async_trait]
@@ -390,9 +394,5 @@ impl ConductorStore for WatchedStore {
             shifted
         };
         self.write(json!({"shift": by}), shift).await
-    }
-
-    fn bell(&self) -> &Bell {
-        self.world.disk.bell()
     }
 }

@@ -12,8 +12,8 @@ use model::{
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::{
-    AgentStore, ApiStore, HeartbeatRecord, Lease, NodeStore, Noun, ResourceStore, ResourceWrite, Result,
-    ScriptFetch, ScriptGrant, StepKind, StoreError, TokenGrant, TokenRequest,
+    AgentStore, ApiStore, Bell, HeartbeatRecord, Lease, NodeStore, Noun, ResourceStore, ResourceWrite,
+    Result, ScriptFetch, ScriptGrant, StepKind, StoreError, TokenGrant, TokenRequest,
 };
 use uuid::Uuid;
 
@@ -147,6 +147,10 @@ impl NodeStore for ProjectScopedStore {
     }
     async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
         if self.has(node).await? { self.store.lease_holder(node, now).await } else { Ok(None) }
+    }
+    /// It says no more than that something about a node changed.
+    fn bell(&self) -> &Bell {
+        self.store.bell()
     }
 }
 

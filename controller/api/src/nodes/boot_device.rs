@@ -4,8 +4,9 @@ use crate::body;
 use crate::call::{Call, empty, json};
 use crate::error::{ApiError, Reply};
 use crate::format::text;
-use crate::write;
+use crate::lock::Lock;
 use axum::extract::Path;
+use model::Node;
 use model::provision::Budget;
 use serde_json::json;
 
@@ -38,15 +39,21 @@ pub async fn set(Path(ident): Path<String>, call: Call) -> Reply {
         None => call.args.boolean("persistent")?,
     };
     let node = call.node(&ident).await?;
-    // While the controller works on the node, the boot device is the conductor's.
-    if node.provision_state.budget() != Budget::User {
-        return Err(ApiError::conflict(format!(
-            "The boot device of node {} can not be changed while it is in state \"{}\".",
-            node.uuid,
-            node.provision_state.as_str()
-        )));
-    }
-    write::needs_unlocked(&call, &node).await?;
+    check_rests(&node)?;
+    let node = Lock::Held.opened(&call, node).await?;
+    check_rests(&node)?;
     call.app.drivers.set_boot_device(&node, device, persistent.unwrap_or(false)).await?;
     Ok(empty(204, None))
+}
+
+/// 409 while the controller works on the node: its boot device is the conductor's.
+fn check_rests(node: &Node) -> Result<(), ApiError> {
+    if node.provision_state.budget() == Budget::User {
+        return Ok(());
+    }
+    Err(ApiError::conflict(format!(
+        "The boot device of node {} can not be changed while it is in state \"{}\".",
+        node.uuid,
+        node.provision_state.as_str()
+    )))
 }

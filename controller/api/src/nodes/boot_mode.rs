@@ -6,6 +6,7 @@
 use crate::body::{self, python};
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
+use crate::lock::Lock;
 use crate::write;
 use axum::extract::Path;
 use model::Node;
@@ -28,7 +29,7 @@ pub async fn boot_mode(Path(ident): Path<String>, call: Call) -> Reply {
             MODES.join(", ")
         )));
     }
-    check_idle(&call, &node, "boot mode").await?;
+    let node = idle(&call, node, "boot mode").await?;
     call.app.drivers.set_boot_mode(&node, mode).await?;
     keep(&call, &ident, "boot_mode", mode.into()).await
 }
@@ -47,7 +48,7 @@ pub async fn secure_boot(Path(ident): Path<String>, call: Call) -> Reply {
             python(&Value::Null)
         ))
     })?;
-    check_idle(&call, &node, "secure boot state").await?;
+    let node = idle(&call, node, "secure boot state").await?;
     call.app.drivers.set_secure_boot(&node, on).await?;
     keep(&call, &ident, "secure_boot", on.into()).await
 }
@@ -61,16 +62,23 @@ async fn ready(call: &Call, ident: &str) -> Result<Node, ApiError> {
     Err(ApiError::client(404, format!("This endpoint is supported starting with the API version 1.{SINCE}")))
 }
 
-/// 409 while the node is in transition or a conductor works on it.
-async fn check_idle(call: &Call, node: &Node, what: &str) -> Result<(), ApiError> {
-    if node.provision_state.budget() != Budget::User {
-        return Err(ApiError::conflict(format!(
-            "Node is in {} state. Since node is transitioning, the {what} will not be set as this may interfere \
-             with ongoing changes and result in erroneous modification. Try again later.",
-            node.provision_state.as_str()
-        )));
+/// The node once it is not locked: 409 while it is in transition.
+async fn idle(call: &Call, node: Node, what: &str) -> Result<Node, ApiError> {
+    check_rests(&node, what)?;
+    let node = Lock::Held.opened(call, node).await?;
+    check_rests(&node, what)?;
+    Ok(node)
+}
+
+fn check_rests(node: &Node, what: &str) -> Result<(), ApiError> {
+    if node.provision_state.budget() == Budget::User {
+        return Ok(());
     }
-    write::needs_unlocked(call, node).await
+    Err(ApiError::conflict(format!(
+        "Node is in {} state. Since node is transitioning, the {what} will not be set as this may interfere with ongoing changes \
+         and result in erroneous modification. Try again later.",
+        node.provision_state.as_str()
+    )))
 }
 
 async fn keep(call: &Call, ident: &str, field: &str, value: Value) -> Reply {

@@ -4,7 +4,7 @@ use crate::body;
 use crate::call::{Call, empty, json};
 use crate::driver_queries::{INDICATOR_STATES, Indicator, IndicatorId};
 use crate::error::{ApiError, Reply};
-use crate::write;
+use crate::lock::Lock;
 use axum::extract::Path;
 use model::Node;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ pub async fn set(Path((ident, indicator)): Path<(String, String)>, call: Call) -
     if indicator.read_only {
         return Err(ApiError::invalid(format!("Indicator {} can only be read.", lamp.name)));
     }
-    write::needs_unlocked(&call, &node).await?;
+    let node = Lock::Held.opened(&call, node).await?;
     call.app.drivers.set_indicator(&node, &lamp, &state).await?;
     Ok(empty(204, None))
 }

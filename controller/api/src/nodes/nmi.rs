@@ -2,7 +2,7 @@
 
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
-use crate::write;
+use crate::lock::Lock;
 use axum::extract::Path;
 
 /// `PUT …/management/inject_nmi`: at once.
@@ -13,7 +13,7 @@ pub async fn inject(Path(ident): Path<String>, call: Call) -> Reply {
         return Err(ApiError::not_found());
     }
     let node = call.node(&ident).await?;
-    write::needs_unlocked(&call, &node).await?;
+    let node = Lock::Held.opened(&call, node).await?;
     call.app.drivers.inject_nmi(&node).await?;
     Ok(empty(204, None))
 }

@@ -5,9 +5,10 @@ use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
 use crate::write;
 use axum::extract::Path;
-use model::PowerTarget;
 use model::request::{RequestError, apply_power};
+use model::{Node, PowerTarget};
 use serde_json::Value;
+use std::future::ready;
 
 /// `PUT /v1/nodes/{ident}/states/power`. `timeout` (seconds) is checked and not kept: the conductor's own
 /// limits hold.
@@ -35,20 +36,20 @@ pub async fn power(Path(ident): Path<String>, call: Call) -> Reply {
         let state = node.power_state.map_or("None", |state| state.as_str());
         return Err(refused(target_text, &ident, state));
     };
-    write::change(&call, &ident, |node| {
-        if turns_off(target) && node.never_powers_off() {
-            return Err(ApiError::conflict(format!(
-                "Failed to set node power state to {}.",
-                target.as_str()
-            )));
-        }
-        apply_power(node, target, call.now()).map_err(|error| match error {
-            RequestError::PowerLocked { state, .. } => refused(target.as_str(), &ident, state),
-            other => ApiError::invalid(other.to_string()),
-        })
-    })
-    .await?;
+    write::change_after_power(&call, &ident, |node| ready(judge(&call, &ident, &node, target))).await?;
     Ok(empty(202, Some(&call.links.v1(&format!("nodes/{ident}/states")))))
+}
+
+/// The node with this change of its power to be carried out. One comes after the other: of two at once, the conductor would send
+/// only the first to the BMC.
+fn judge(call: &Call, ident: &str, node: &Node, target: PowerTarget) -> Result<write::Change, ApiError> {
+    if turns_off(target) && node.never_powers_off() {
+        return Err(ApiError::conflict(format!("Failed to set node power state to {}.", target.as_str())));
+    }
+    apply_power(node, target, call.now()).map_err(|error| match error {
+        RequestError::PowerLocked { state, .. } => refused(target.as_str(), ident, state),
+        other => ApiError::invalid(other.to_string()),
+    })
 }
 
 fn turns_off(target: PowerTarget) -> bool {

@@ -50,7 +50,8 @@ pub async fn provision(Path(ident): Path<String>, call: Call) -> Reply {
         list(&given, kind.steps_field())?;
     }
     let judge = |node| judge(&call, &given, target, clean_steps.clone(), node);
-    write::change_after_reading(&call, &ident, judge).await?;
+    // A change of power that came before the verb is carried out before the run begins, not in it or after it.
+    write::change_after_power(&call, &ident, judge).await?;
     Ok(empty(202, Some(&call.links.v1(&format!("nodes/{ident}/states")))))
 }
 

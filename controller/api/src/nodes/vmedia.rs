@@ -5,7 +5,8 @@ use crate::body::{self, python};
 use crate::call::{Call, empty, json};
 use crate::driver_queries::MEDIA;
 use crate::error::{ApiError, Reply};
-use crate::{schema, write};
+use crate::lock::Lock;
+use crate::schema;
 use axum::extract::Path;
 
 /// Schemes of an image's URL.
@@ -49,7 +50,7 @@ pub async fn attach(Path(ident): Path<String>, call: Call) -> Reply {
         return Err(ApiError::invalid(format!("Unsupported or missing URL scheme: {scheme}")));
     }
     let node = call.node(&ident).await?;
-    write::needs_unlocked(&call, &node).await?;
+    let node = Lock::Held.opened(&call, node).await?;
     call.app.drivers.attach_media(&node, device, url).await?;
     Ok(empty(204, None))
 }
@@ -69,7 +70,7 @@ pub async fn detach(Path(ident): Path<String>, call: Call) -> Reply {
         )));
     }
     let node = call.node(&ident).await?;
-    write::needs_unlocked(&call, &node).await?;
+    let node = Lock::Held.opened(&call, node).await?;
     call.app.drivers.detach_media(&node, devices.as_deref()).await?;
     Ok(empty(204, None))
 }

@@ -86,7 +86,7 @@ impl ResourceHandler for Portgroup {
         let node = owner(call, node).await?;
         let Some(old) = old else { return Ok(new) };
         not_while_inspecting(call, &node, &format!("portgroup \"{}\" on node", new.uuid))?;
-        unlocked(call, node.uuid).await?;
+        let node = unlocked(call, node.uuid).await?;
         let members = members(call, old).await?;
         if old.node != new.node {
             if !MOVES_IN.contains(&node.provision_state) && !node.maintenance {

@@ -7,6 +7,7 @@ use crate::args::is_logical_name;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::format::{at, iso, text};
+use crate::lock::Lock;
 use crate::shown;
 use model::{Node, ProvisionState, Resource, ResourceKind};
 use serde_json::{Map, Value};
@@ -215,12 +216,13 @@ pub fn not_while_inspecting(call: &Call, node: &Node, what: &str) -> Result<(), 
     Err(ApiError::conflict(format!("Cannot update {what} \"{node}\" while it is in state \"inspecting\".")))
 }
 
-/// 409 while a conductor works on the node.
-pub async fn unlocked(call: &Call, node: Uuid) -> Result<(), ApiError> {
-    match call.app.store.lease_holder(node, call.now()).await? {
-        Some(host) => Err(ApiError::locked(node, &host)),
-        None => Ok(()),
-    }
+/// The node of a resource once it is not locked, read after that: 400 when there is none.
+///
+/// # Errors
+/// 409: it stays locked.
+pub async fn unlocked(call: &Call, node: Uuid) -> Result<Node, ApiError> {
+    let node = owner(call, node).await?;
+    Lock::Held.opened(call, node).await.map_err(ApiError::of_body)
 }
 
 /// Names are RFC 3986 unreserved characters, and no UUIDs; `refuse` begins the message.

@@ -160,14 +160,11 @@ fn text<'a>(resource: &'a Resource, name: &str) -> &'a str {
 /// Volumes of a node change only while it is off.
 async fn changed(call: &Call, action: &str, old: Option<&Resource>, new: &Resource) -> Result<(), ApiError> {
     let Some(node) = new.node else { return Ok(()) };
-    let new_owner = owner(call, node).await?;
+    owner(call, node).await?;
     let Some(old) = old else { return Ok(()) };
-    let old_owner = match old.node.filter(|old| *old != node) {
-        Some(old) => Some(owner(call, old).await?),
-        None => None,
-    };
-    for node in [Some(new_owner), old_owner].into_iter().flatten() {
-        unlocked(call, node.uuid).await?;
+    let old_owner = old.node.filter(|old| *old != node);
+    for node in [Some(node), old_owner].into_iter().flatten() {
+        let node = unlocked(call, node).await?;
         if node.power_state != Some(PowerState::Off) {
             return Err(powered(action, &node));
         }
@@ -177,8 +174,7 @@ async fn changed(call: &Call, action: &str, old: Option<&Resource>, new: &Resour
 
 async fn removed(call: &Call, action: &str, resource: &Resource) -> Result<(), ApiError> {
     let Some(node) = resource.node else { return Ok(()) };
-    unlocked(call, node).await?;
-    let node = owner(call, node).await?;
+    let node = unlocked(call, node).await?;
     if node.power_state == Some(PowerState::Off) || REMOVED_IN.contains(&node.provision_state) {
         return Ok(());
     }

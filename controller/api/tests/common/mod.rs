@@ -3,7 +3,7 @@
 
 pub mod drivers;
 
-use api::{App, Auth, BundleStore, Settings};
+use api::{App, Auth, BundleStore, LockWaits, Settings};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
@@ -136,6 +136,7 @@ impl<S: Store + ?Sized> Api<S> {
             )),
             images,
             certificate_key: None,
+            lock_waits: LockWaits::default(),
             settings: Settings {
                 public_endpoint: "http://127.0.0.1:6385".into(),
                 conductor_host: "probe-conductor".into(),

@@ -38,6 +38,9 @@ pub trait Agent: Sync {
     /// Whether it can resume an interrupted step from a checkpoint.
     fn can_resume(&self) -> bool;
 
+    /// Whether its heartbeats report which commands have ended, so that it need not be asked often.
+    fn reports_ends(&self) -> bool;
+
     /// Whether its heartbeat reports that this command has ended.
     fn has_ended(&self, command_id: &str) -> bool;
 

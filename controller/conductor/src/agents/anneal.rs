@@ -40,6 +40,10 @@ impl Agent for AgentState {
         true
     }
 
+    fn reports_ends(&self) -> bool {
+        true
+    }
+
     fn has_ended(&self, command_id: &str) -> bool {
         self.ended.iter().any(|ended| ended == command_id)
     }

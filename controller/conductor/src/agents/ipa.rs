@@ -39,6 +39,10 @@ impl Agent for Ipa {
         false
     }
 
+    fn reports_ends(&self) -> bool {
+        false
+    }
+
     fn has_ended(&self, _command_id: &str) -> bool {
         false
     }

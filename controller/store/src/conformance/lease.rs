@@ -118,6 +118,18 @@ pub async fn leases_do_not_ring<S: Store>(store: Arc<S>) {
     assert_eq!(rung(&mut ears), BTreeSet::new(), "a pass takes a lease, which must not start another pass");
 }
 
+pub async fn a_release_is_heard_by_those_who_wait<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await;
+    let mut waiting = store.bell().listen_for_locks();
+    let lease = store.take_lease(node.uuid, "a", at(0), at(10)).await.unwrap().unwrap();
+    store.renew_lease(lease, at(20)).await.unwrap();
+    assert_eq!(rung(&mut waiting), BTreeSet::new(), "it is locked");
+    store.release_lease(lease).await.unwrap();
+    assert_eq!(rung(&mut waiting), BTreeSet::from([node.uuid]), "released");
+    store.update_node(node.clone(), vec![], None).await.unwrap();
+    assert_eq!(rung(&mut waiting), BTreeSet::from([node.uuid]), "changed");
+}
+
 pub async fn all_instants_of_waiting_move_with_the_clock<S: Store>(store: Arc<S>) {
     let mut waiting = enrolled(&*store, "waiting").await;
     waiting.next_wake_at = Some(at(10));

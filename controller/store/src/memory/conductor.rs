@@ -2,7 +2,6 @@
 
 use super::MemoryStore;
 use super::state::Held;
-use crate::bell::Bell;
 use crate::certificate_log;
 use crate::conductor::{ConductorStore, Inspected};
 use crate::error::{Result, StoreError};
@@ -50,6 +49,7 @@ impl ConductorStore for MemoryStore {
         if let Some(row) = self.state().nodes.get_mut(&lease.node).filter(|row| row.holds(lease)) {
             row.lease = None;
         }
+        self.bell.released(lease.node);
         Ok(())
     }
 
@@ -163,9 +163,5 @@ impl ConductorStore for MemoryStore {
         drop(state);
         rings.into_iter().for_each(|node| self.bell.ring(node));
         Ok(())
-    }
-
-    fn bell(&self) -> &Bell {
-        &self.bell
     }
 }

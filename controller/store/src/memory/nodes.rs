@@ -3,6 +3,7 @@
 use super::MemoryStore;
 use super::state::{Row, State, noted};
 use crate::basis;
+use crate::bell::Bell;
 use crate::error::{Noun, Result, StoreError, Unique};
 use crate::history_limits;
 use crate::inventory;
@@ -162,5 +163,9 @@ impl NodeStore for MemoryStore {
         let state = self.state();
         let held = state.nodes.get(&node).and_then(|row| row.lease.as_ref());
         Ok(held.filter(|held| held.until > now).map(|held| held.holder.clone()))
+    }
+
+    fn bell(&self) -> &Bell {
+        &self.bell
     }
 }

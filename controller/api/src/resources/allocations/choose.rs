@@ -4,14 +4,30 @@ use super::allocation::Allocation;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::fields;
+use crate::lock::{Lock, Waiting};
 use crate::resources::resource::refused;
 use model::history::{EventKind, Severity};
 use model::{Event, Node, ProvisionState, Resource, request};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use store::{ResourceWrite, StoreError, Unique, log_events};
+use uuid::Uuid;
 
-/// Allocate a free, suitable node, or store why there is none.
+/// What came of giving a node to an allocation.
+enum Given {
+    /// It has the node.
+    Made(Box<Resource>),
+    /// The node is locked, or was changed since it was read.
+    Busy,
+    /// The node is gone.
+    Gone,
+}
+
+/// Allocate a free, suitable node, or store why there is none. Where every suitable node is locked, the first that is released is
+/// taken.
+///
+/// # Errors
+/// 409: all stay locked. Ironic then stores an allocation in the state `error`, which ends there; clients repeat a 409.
 pub async fn allocate(call: &Call, wish: Resource) -> Result<Resource, ApiError> {
     let nodes = call.app.store.nodes().await?;
     let mut suitable = match suitable(&wish, nodes) {
@@ -21,28 +37,82 @@ pub async fn allocate(call: &Call, wish: Resource) -> Result<Resource, ApiError>
     // A node with the allocation's name first: a client that names both alike expects it.
     suitable.sort_by_key(|node| node.name.is_none() || node.name != wish.name);
     let count = suitable.len();
+    let mut busy = Vec::new();
     for node in suitable {
-        if call.app.store.lease_holder(node.uuid, call.now()).await?.is_some() {
-            continue;
-        }
         let uuid = node.uuid;
-        let given = Resource { node: Some(uuid), ..in_state(&wish, "active") };
-        let change = given_to(&wish, node, call);
-        match write(call, &given, change).await {
-            Ok(made) => return Ok(made),
-            // The node was changed or removed since: try the next one.
-            Err(StoreError::Stale(_) | StoreError::NotFound { .. }) => {}
-            Err(StoreError::Duplicate { what: Unique::InstanceUuid, value }) => {
-                return Err(StoreError::Duplicate { what: Unique::InstanceUuid, value }.into());
-            }
-            Err(other) => return Err(refused::<Allocation>(other, &given)),
+        match give(call, &wish, node).await? {
+            Given::Made(made) => return Ok(*made),
+            Given::Busy => busy.push(uuid),
+            Given::Gone => {}
         }
     }
-    failed(call, wish, &format!("could not reserve any of {count} suitable nodes")).await
+    match first_released(call, &wish, busy).await? {
+        Some(made) => Ok(made),
+        None => failed(call, wish, &format!("could not reserve any of {count} suitable nodes")).await,
+    }
+}
+
+/// Give an allocation the first of these nodes that is released and still suits it; `None` once none suits it any more.
+async fn first_released(
+    call: &Call,
+    wish: &Resource,
+    mut busy: Vec<Uuid>,
+) -> Result<Option<Resource>, ApiError> {
+    let Some(first) = busy.first().copied() else { return Ok(None) };
+    let locked = || ApiError::locked(first, &call.app.settings.conductor_host);
+    let mut waiting = Waiting::begin(call).ok_or_else(locked)?;
+    let mut look = busy.clone();
+    let mut in_time = true;
+    loop {
+        for uuid in look {
+            let node = match call.app.store.node(uuid).await {
+                Ok(node) => suitable(wish, vec![node]).ok().and_then(|mut nodes| nodes.pop()),
+                Err(StoreError::NotFound { .. }) => None,
+                Err(other) => return Err(other.into()),
+            };
+            let given = match node {
+                Some(node) => give(call, wish, node).await?,
+                None => Given::Gone,
+            };
+            match given {
+                Given::Made(made) => return Ok(Some(*made)),
+                Given::Busy => {}
+                Given::Gone => busy.retain(|other| *other != uuid),
+            }
+        }
+        if busy.is_empty() {
+            return Ok(None);
+        }
+        if !in_time {
+            return Err(locked());
+        }
+        // All of them once more when the time is over: nobody rings for a lease that expires.
+        let rung = waiting.next(|rung| busy.contains(&rung)).await;
+        in_time = rung.is_some();
+        look = rung.map_or_else(|| busy.clone(), |rung| vec![rung]);
+    }
+}
+
+/// Give an allocation this node, unless it is locked.
+async fn give(call: &Call, wish: &Resource, node: Node) -> Result<Given, ApiError> {
+    if Lock::Held.holder(call, &node).await?.is_some() {
+        return Ok(Given::Busy);
+    }
+    let given = Resource { node: Some(node.uuid), ..in_state(wish, "active") };
+    match write(call, &given, given_to(wish, node, call)).await {
+        Ok(made) => Ok(Given::Made(Box::new(made))),
+        Err(StoreError::Stale(_)) => Ok(Given::Busy),
+        Err(StoreError::NotFound { .. }) => Ok(Given::Gone),
+        Err(StoreError::Duplicate { what: Unique::InstanceUuid, value }) => {
+            Err(StoreError::Duplicate { what: Unique::InstanceUuid, value }.into())
+        }
+        Err(other) => Err(refused::<Allocation>(other, &given)),
+    }
 }
 
 /// Keep the allocation of a node that has been deployed without one.
 pub async fn backfill(call: &Call, wish: Resource, node: Node) -> Result<Resource, ApiError> {
+    let node = Lock::Held.opened(call, node).await?;
     if let Some(instance) = node.instance_uuid.filter(|instance| *instance != wish.uuid) {
         return Err(ApiError::conflict(format!(
             "Node {} is associated with instance {instance}.",
@@ -78,9 +148,6 @@ pub async fn backfill(call: &Call, wish: Resource, node: Node) -> Result<Resourc
             node.uuid,
             errors.join("; ")
         )));
-    }
-    if let Some(host) = call.app.store.lease_holder(node.uuid, call.now()).await? {
-        return Err(ApiError::locked(node.uuid, &host));
     }
     let given = Resource { node: Some(node.uuid), ..in_state(&wish, "active") };
     let change = given_to(&wish, node, call);

@@ -1,5 +1,5 @@
-//! One step that the agent runs, as a command: sent until the agent has it (`dispatch`), watched until it ends (`watch`),
-//! its result checked and stored (`result`; of an erase or a deployment against its `evidence`).
+//! One step that the agent runs, as a command: sent until the agent has it (`dispatch`), watched until it ends (`watch`, asked
+//! as often as `pace` says), its result checked and stored (`result`; of an erase or a deployment against its `evidence`).
 //!
 //! The agent answers a command id that it knows with the same command, so sending is repeated until it is acknowledged.
 //! The wait ends otherwise if the node rebooted or lost power, if the agent was restarted (`interruption`), if the agent
@@ -12,6 +12,7 @@ mod evidence;
 mod hang;
 mod interruption;
 mod issued;
+mod pace;
 mod result;
 mod silence;
 mod watch;

@@ -1,7 +1,7 @@
 //! A command that the agent has acknowledged: ask about it until it ends.
 
-use super::hang;
 use super::issued::Issued;
+use super::{hang, pace};
 use crate::agents;
 use crate::decision::{Action, Change, Decision};
 use crate::stages::view::View;
@@ -12,13 +12,12 @@ use model::history::{EventKind, Severity};
 use model::request::event;
 use model::run::Cursor;
 
-/// Ask at once if the agent has reported that the command ended, else whenever a poll is due. After a failed attempt the
-/// power state is read next.
+/// Ask at once if the agent has reported that the command ended, or may have ([`pace`]), else whenever a poll is due. After a
+/// failed attempt the power state is read next.
 pub(super) fn decide(view: &View, issued: &Issued) -> Decision {
     let (snapshot, now) = (view.snapshot, view.snapshot.now);
     let command_id = issued.command_id.to_owned();
-    let ended = agents::of(&snapshot.contact).has_ended(issued.command_id);
-    if ended && view.run.attempts == 0 {
+    if view.run.attempts == 0 && pace::has_news(view, issued) {
         return Decision::Act(Action::AskCommand { command_id });
     }
     // A wake-up later than the next poll is the deadline of a wait for an agent that has come back since.
@@ -85,7 +84,8 @@ pub(super) fn running(view: &View, status: CommandStatus) -> Change {
     if let Some(text) = change.node.last_error.clone().filter(|_| view.snapshot.node.last_error.is_none()) {
         change.events.push(event(EventKind::Step, Severity::Error, format!("{label}: {text}"), now));
     }
-    change.node.next_wake_at = Some(now.after(view.settings.agent_poll()));
+    let pause = issued.as_ref().map_or(view.settings.agent_poll(), |issued| pace::pause(view, issued));
+    change.node.next_wake_at = Some(now.after(pause));
     change
 }
 
