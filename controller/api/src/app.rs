@@ -3,7 +3,7 @@
 use crate::bundles::BundleStore;
 use crate::driver_queries::{DriverDescription, DriverQueries};
 use crate::error::ApiError;
-use crate::lock::LockWaits;
+use crate::lock_waits::LockWaits;
 use crate::request_rate::RequestRate;
 use images::ImageStore;
 use ipnet::IpNet;

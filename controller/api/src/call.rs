@@ -11,7 +11,7 @@ use crate::bounded_json;
 use crate::client_address;
 use crate::error::ApiError;
 use crate::links::Links;
-use crate::lock;
+use crate::lock_waits::LONGEST;
 use crate::microversion::Version;
 use crate::node_resolver::NodeResolver;
 use crate::request_id::RequestId;
@@ -103,9 +103,9 @@ impl Call {
         self.app.clock.now()
     }
 
-    /// Until when the request waits for locked nodes, however often it does: [`lock::LONGEST`] after it began to.
+    /// Until when the request waits for locked nodes, however often it does: [`LONGEST`] after it began to.
     pub fn waits_until(&self) -> Instant {
-        *self.waits_until.get_or_init(|| Instant::now() + lock::LONGEST)
+        *self.waits_until.get_or_init(|| Instant::now() + LONGEST)
     }
 
     /// Where the request came from, if the server noted it.

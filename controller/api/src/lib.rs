@@ -38,6 +38,7 @@ mod http;
 mod image_file;
 mod links;
 mod lock;
+mod lock_waits;
 mod microversion;
 mod node_resolver;
 mod nodes;
@@ -69,7 +70,7 @@ pub use driver_queries::{
     Validity,
 };
 pub use http_server::ClientAddress;
-pub use lock::LockWaits;
+pub use lock_waits::LockWaits;
 pub use ramdisk::Rates;
 
 pub use request_rate::RequestRate;

@@ -7,27 +7,10 @@
 use crate::call::Call;
 use crate::error::ApiError;
 use model::Node;
-use std::sync::Arc;
-use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
-
-/// How long a request waits in all, as in Ironic (`[conductor] node_locked_retry_attempts`, 3, once a second).
-pub const LONGEST: Duration = Duration::from_secs(3);
-/// How many requests wait at a time, at all listeners of the controller: each holds a connection.
-const MOST: usize = 64;
-
-/// The places of requests that wait for nodes; clones share them.
-#[derive(Debug, Clone)]
-pub struct LockWaits(Arc<Semaphore>);
-
-impl Default for LockWaits {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MOST)))
-    }
-}
 
 /// What locks a node for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,11 +35,11 @@ impl Lock {
     /// The node once it is not locked, read after that.
     ///
     /// # Errors
-    /// 409: it still is after [`LONGEST`], or too many requests wait.
+    /// 409: it still is after [`LONGEST`](crate::lock_waits::LONGEST), or too many requests wait.
     pub async fn opened(self, call: &Call, node: Node) -> Result<Node, ApiError> {
         let Some(host) = self.holder(call, &node).await? else { return Ok(node) };
         let uuid = node.uuid;
-        let mut waiting = Waiting::begin(call).ok_or_else(|| ApiError::locked(uuid, &host))?;
+        let mut waiting = LockWait::begin(call).ok_or_else(|| ApiError::locked(uuid, &host))?;
         let mut in_time = true;
         loop {
             let node = call.app.store.node(uuid).await?;
@@ -64,23 +47,23 @@ impl Lock {
             if !in_time {
                 return Err(ApiError::locked(uuid, &host));
             }
-            // Looked at once more when the time is over: nobody rings for a lease that expires.
+            // Looked at once more when the time is over: a lease that expires rings no bell.
             in_time = waiting.next(|rung| rung == uuid).await.is_some();
         }
     }
 }
 
 /// One of the requests that wait, and what it hears.
-pub struct Waiting {
+pub struct LockWait {
     rings: UnboundedReceiver<Uuid>,
     until: Instant,
     _place: OwnedSemaphorePermit,
 }
 
-impl Waiting {
+impl LockWait {
     /// `None` where too many wait. What changed before is not heard: read the node again after this.
     pub fn begin(call: &Call) -> Option<Self> {
-        let place = call.app.lock_waits.0.clone().try_acquire_owned().ok()?;
+        let place = call.app.lock_waits.begin()?;
         let rings = call.app.store.bell().listen_for_locks();
         Some(Self { rings, until: call.waits_until(), _place: place })
     }

@@ -22,14 +22,14 @@ impl Bell {
 
     /// Ring for a node that changed.
     pub fn ring(&self, node: Uuid) {
-        self.changes.tell(node);
-        self.locks.tell(node);
+        self.changes.send(node);
+        self.locks.send(node);
     }
 
-    /// Tell those that wait for a node to be unlocked that its lease was released. It does not ring for the others: a pass
-    /// ends with a release, which must not start another pass.
+    /// The lease of a node was released: only those hear it that wait for a node to be unlocked. A pass ends with a release,
+    /// which must not start another pass.
     pub fn released(&self, node: Uuid) {
-        self.locks.tell(node);
+        self.locks.send(node);
     }
 
     /// Hear every ring from now on.
@@ -58,7 +58,7 @@ impl Listeners {
         receiver
     }
 
-    fn tell(&self, node: Uuid) {
+    fn send(&self, node: Uuid) {
         self.all().retain(|listener| listener.send(node).is_ok());
     }
 }

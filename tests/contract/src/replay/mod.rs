@@ -8,7 +8,7 @@ mod agent;
 mod compare;
 mod conversation;
 mod exchange;
-mod http;
+pub mod http;
 mod listed;
 mod names;
 mod walk;

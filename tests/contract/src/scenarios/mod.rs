@@ -5,6 +5,7 @@ mod agent_steps;
 mod agent_trust;
 mod calibration;
 mod clients;
+mod power_races;
 mod real_agent;
 mod real_ironic;
 mod replay;
@@ -43,7 +44,7 @@ pub struct Scenario {
     pub parallel: bool,
 }
 
-const ALL: [Scenario; 12] = [
+const ALL: [Scenario; 13] = [
     Scenario { name: "stock_client", run: stock_client::run, by_default: true, parallel: false },
     Scenario { name: "openstacksdk", run: clients::openstacksdk, by_default: true, parallel: true },
     Scenario { name: "noauth", run: clients::noauth, by_default: true, parallel: true },
@@ -54,6 +55,7 @@ const ALL: [Scenario; 12] = [
     Scenario { name: "agent_lost", run: agent_lost::run, by_default: true, parallel: true },
     Scenario { name: "agent_trust", run: agent_trust::run, by_default: true, parallel: true },
     Scenario { name: "real_ironic", run: real_ironic::run, by_default: true, parallel: false },
+    Scenario { name: "power_races", run: power_races::run, by_default: true, parallel: true },
     Scenario { name: "schemathesis", run: schemathesis::run, by_default: true, parallel: true },
     Scenario { name: "calibration", run: calibration::run, by_default: false, parallel: false },
 ];

@@ -4,7 +4,7 @@ use super::allocation::Allocation;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::fields;
-use crate::lock::{Lock, Waiting};
+use crate::lock::{Lock, LockWait};
 use crate::resources::resource::refused;
 use model::history::{EventKind, Severity};
 use model::{Event, Node, ProvisionState, Resource, request};
@@ -60,7 +60,7 @@ async fn first_released(
 ) -> Result<Option<Resource>, ApiError> {
     let Some(first) = busy.first().copied() else { return Ok(None) };
     let locked = || ApiError::locked(first, &call.app.settings.conductor_host);
-    let mut waiting = Waiting::begin(call).ok_or_else(locked)?;
+    let mut waiting = LockWait::begin(call).ok_or_else(locked)?;
     let mut look = busy.clone();
     let mut in_time = true;
     loop {
@@ -86,7 +86,7 @@ async fn first_released(
         if !in_time {
             return Err(locked());
         }
-        // All of them once more when the time is over: nobody rings for a lease that expires.
+        // All of them once more when the time is over: a lease that expires rings no bell.
         let rung = waiting.next(|rung| busy.contains(&rung)).await;
         in_time = rung.is_some();
         look = rung.map_or_else(|| busy.clone(), |rung| vec![rung]);
