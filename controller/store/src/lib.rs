@@ -54,7 +54,7 @@ pub use node_query::{NodePage, NodeQuery};
 pub use nodes::NodeStore;
 pub use place::Place;
 pub use resource_field::ResourceField;
-pub use resource_query::{Belongs, ResourceFilter, ResourcePage, ResourceQuery};
+pub use resource_query::{Ownership, ResourceFilter, ResourcePage, ResourceQuery};
 pub use resources::{ResourceStore, ResourceWrite};
 
 /// What the API uses: everything but leases and the conductor's writes.

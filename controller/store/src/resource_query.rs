@@ -28,27 +28,27 @@ pub struct ResourceFilter {
 
 /// How resources of a kind belong to projects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Belongs {
-    /// To none: all see them.
-    ToNone,
-    /// To the one in their field `owner`.
-    ToOwner,
-    /// To those of their node.
-    ToThoseOfNode,
+pub enum Ownership {
+    /// They belong to none: all see them.
+    NoProject,
+    /// To the project in their field `owner`.
+    OwnerField,
+    /// To the projects that own or lease their node.
+    ProjectsOfNode,
 }
 
-impl Belongs {
-    /// How resources of this kind do.
+impl Ownership {
+    /// How resources of this kind belong to projects.
     pub fn of(kind: ResourceKind) -> Self {
         match kind {
             ResourceKind::Chassis | ResourceKind::DeployTemplate | ResourceKind::InspectionRule => {
-                Self::ToNone
+                Self::NoProject
             }
-            ResourceKind::Allocation | ResourceKind::Runbook => Self::ToOwner,
+            ResourceKind::Allocation | ResourceKind::Runbook => Self::OwnerField,
             ResourceKind::Port
             | ResourceKind::Portgroup
             | ResourceKind::VolumeConnector
-            | ResourceKind::VolumeTarget => Self::ToThoseOfNode,
+            | ResourceKind::VolumeTarget => Self::ProjectsOfNode,
         }
     }
 }
@@ -73,10 +73,10 @@ impl ResourceFilter {
 
     /// Whether a resource, which belongs to `node` if to any, is shown.
     pub fn matches(&self, resource: &Resource, node: Option<&Node>) -> bool {
-        let seen_by = |project: &String| match Belongs::of(self.kind) {
-            Belongs::ToNone => true,
-            Belongs::ToOwner => ResourceField::Owner.read(resource) == FieldValue::Text(project.clone()),
-            Belongs::ToThoseOfNode => {
+        let seen_by = |project: &String| match Ownership::of(self.kind) {
+            Ownership::NoProject => true,
+            Ownership::OwnerField => ResourceField::Owner.read(resource) == FieldValue::Text(project.clone()),
+            Ownership::ProjectsOfNode => {
                 node.is_some_and(|node| NodeFilter::default().within(project).matches(node))
             }
         };

@@ -12,9 +12,9 @@ use model::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{
-    AgentStore, ApiStore, Belongs, HeartbeatRecord, Lease, NodeFilter, NodePage, NodeQuery, NodeStore, Noun,
-    ResourceFilter, ResourcePage, ResourceQuery, ResourceStore, ResourceWrite, Result, ScriptFetch,
-    ScriptGrant, StepKind, StoreError, TokenGrant, TokenRequest,
+    AgentStore, ApiStore, HeartbeatRecord, Lease, NodeFilter, NodePage, NodeQuery, NodeStore, Noun,
+    Ownership, ResourceFilter, ResourcePage, ResourceQuery, ResourceStore, ResourceWrite, Result,
+    ScriptFetch, ScriptGrant, StepKind, StoreError, TokenGrant, TokenRequest,
 };
 use uuid::Uuid;
 
@@ -213,7 +213,7 @@ impl ResourceStore for ProjectScopedStore {
         self.shown_resource(self.store.resource_by_key(kind, key).await?, key).await
     }
     async fn resource_page(&self, mut query: ResourceQuery) -> Result<ResourcePage> {
-        if self.project.is_none() && Belongs::of(query.filter.kind) != Belongs::ToNone {
+        if self.project.is_none() && Ownership::of(query.filter.kind) != Ownership::NoProject {
             return Ok(ResourcePage::default());
         }
         query.filter.project.clone_from(&self.project);

@@ -1,5 +1,5 @@
 //! Lists that are sorted by a field of which the store has no index: what the field shows depends on the caller, on the
-//! settings or on other rows, or hardly anybody sorts by it. All nodes that match are read, some at a time.
+//! settings or on other rows, or few clients sort by it. All nodes that match are read, some at a time.
 
 use crate::call::Call;
 use crate::error::ApiError;

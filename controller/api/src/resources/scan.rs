@@ -1,4 +1,4 @@
-//! Lists that are sorted by a field of which the store has no index, because hardly anybody sorts by it. All resources that
+//! Lists that are sorted by a field of which the store has no index, because few clients sort by it. All resources that
 //! match are read, some at a time.
 
 use super::resource::ResourceSpec;

@@ -13,12 +13,12 @@ pub const FEW: u64 = 1000;
 
 /// A condition with its parameters.
 #[derive(Debug, Clone)]
-pub struct Term {
+pub struct Condition {
     pub sql: String,
     pub params: Vec<Value>,
 }
 
-impl Term {
+impl Condition {
     pub fn new(sql: impl Into<String>, params: impl IntoIterator<Item = Value>) -> Self {
         Self { sql: sql.into(), params: params.into_iter().collect() }
     }
@@ -61,7 +61,7 @@ pub struct Range {
     /// The alias of the table of the index.
     pub alias: &'static str,
     /// What its rows have in common.
-    pub condition: Term,
+    pub condition: Condition,
     /// Whether they come in the order of lists: by `created_at`, then by `uuid`.
     pub ordered: bool,
 }
@@ -89,7 +89,7 @@ pub struct List {
     /// Ranges each of which holds every row that matches.
     pub ranges: Vec<Range>,
     /// Whether a row of `l` matches.
-    pub matches: Term,
+    pub matches: Condition,
     pub sort: Option<Sort>,
     pub descending: bool,
     pub after: Option<Place>,
@@ -171,7 +171,7 @@ impl Search<'_> {
         };
         let mut place = after.as_ref();
         while let Some(group) = value {
-            let of_group = Term::equal(&sort.column, &group);
+            let of_group = Condition::equal(&sort.column, &group);
             let out = (&mut found, &mut budget);
             if !self.visit_rows(&sort.range, Some(&of_group), place, false, out)? || budget == 0 {
                 return Ok(None);
@@ -193,9 +193,9 @@ impl Search<'_> {
         let further = match (descending, before) {
             (false, None) => return Ok(Some(Value::Null)),
             (true, Some(Value::Null)) => return Ok(None),
-            (false, Some(Value::Null)) | (true, None) => Term::new(format!("{column} IS NOT NULL"), []),
-            (false, Some(value)) => Term::new(format!("{column} > ?"), [value.clone()]),
-            (true, Some(value)) => Term::new(format!("{column} < ?"), [value.clone()]),
+            (false, Some(Value::Null)) | (true, None) => Condition::new(format!("{column} IS NOT NULL"), []),
+            (false, Some(value)) => Condition::new(format!("{column} > ?"), [value.clone()]),
+            (true, Some(value)) => Condition::new(format!("{column} < ?"), [value.clone()]),
         };
         let (condition, first) = (range.condition.and(&further), if descending { "max" } else { "min" });
         let sql = format!("SELECT {first}({column}) FROM {} WHERE {}", range.index, condition.sql);
@@ -214,7 +214,7 @@ impl Search<'_> {
     fn visit_rows(
         &self,
         range: &Range,
-        further: Option<&Term>,
+        further: Option<&Condition>,
         after: Option<&Place>,
         descending: bool,
         (found, budget): (&mut Vec<String>, &mut u64),
@@ -263,12 +263,12 @@ impl Search<'_> {
 
 /// The statement that reads the rows of a range after a place, in the order of lists, and whether each matches.
 fn rows(
-    matches: &Term,
+    matches: &Condition,
     range: &Range,
-    further: Option<&Term>,
+    further: Option<&Condition>,
     after: Option<&Place>,
     descending: bool,
-) -> Term {
+) -> Condition {
     let Range { index, join, alias, condition, .. } = range;
     let mut wanted = further.map_or_else(|| condition.clone(), |further| condition.and(further));
     if let Some(place) = after {
@@ -279,7 +279,7 @@ fn rows(
         "SELECT {alias}.uuid, {} FROM {index}{join} WHERE {} ORDER BY {alias}.created_at{turn}, {alias}.uuid{turn}",
         matches.sql, wanted.sql
     );
-    Term::new(sql, matches.params.iter().chain(&wanted.params).cloned())
+    Condition::new(sql, matches.params.iter().chain(&wanted.params).cloned())
 }
 
 /// How SQLite reads the rows of a range.
@@ -292,43 +292,43 @@ pub fn plan(connection: &Connection, list: &List, range: &Range) -> Vec<String> 
 }
 
 /// After this place in the order of lists.
-fn beyond(alias: &str, place: &Place, descending: bool) -> Term {
+fn beyond(alias: &str, place: &Place, descending: bool) -> Condition {
     let than = if descending { "<" } else { ">" };
-    Term::new(
+    Condition::new(
         format!("({alias}.created_at, {alias}.uuid) {than} (?, ?)"),
         [Value::Integer(place.created_at), Value::Text(place.uuid.clone())],
     )
 }
 
 /// After this place in a list that is sorted by `column`.
-fn beyond_value(column: &str, alias: &str, place: &Place, descending: bool) -> Term {
-    let later = Term::equal(column, &place.value).and(&beyond(alias, place, false));
+fn beyond_value(column: &str, alias: &str, place: &Place, descending: bool) -> Condition {
+    let later = Condition::equal(column, &place.value).and(&beyond(alias, place, false));
     let larger = match (&place.value, descending) {
         (Value::Null, true) => return later,
-        (Value::Null, false) => Term::new(format!("{column} IS NOT NULL"), []),
-        (value, false) => Term::new(format!("{column} > ?"), [value.clone()]),
-        (value, true) => Term::new(format!("({column} < ? OR {column} IS NULL)"), [value.clone()]),
+        (Value::Null, false) => Condition::new(format!("{column} IS NOT NULL"), []),
+        (value, false) => Condition::new(format!("{column} > ?"), [value.clone()]),
+        (value, true) => Condition::new(format!("({column} < ? OR {column} IS NULL)"), [value.clone()]),
     };
     let params = larger.params.into_iter().chain(later.params);
-    Term::new(format!("({} OR ({}))", larger.sql, later.sql), params)
+    Condition::new(format!("({} OR ({}))", larger.sql, later.sql), params)
 }
 
 /// The texts in the column of a range whose lower case is one of the `wanted`; it visits each text once.
 pub fn texts(connection: &Connection, sort: &Sort, wanted: &[String]) -> Result<Vec<Value>> {
     let Sort { column, range } = sort;
-    let next = |further: Term| -> Result<Option<String>> {
+    let next = |further: Condition| -> Result<Option<String>> {
         let condition = range.condition.and(&further);
         let sql = format!("SELECT min({column}) FROM {} WHERE {}", range.index, condition.sql);
         let mut statement = connection.prepare_cached(&sql)?;
         statement.query_row(params_from_iter(&condition.params), |row| row.get(0))
     };
     let mut found = Vec::new();
-    let mut text = next(Term::new(format!("{column} IS NOT NULL"), []))?;
+    let mut text = next(Condition::new(format!("{column} IS NOT NULL"), []))?;
     while let Some(known) = text {
         if wanted.contains(&known.to_lowercase()) {
             found.push(Value::Text(known.clone()));
         }
-        text = next(Term::new(format!("{column} > ?"), [Value::Text(known)]))?;
+        text = next(Condition::new(format!("{column} > ?"), [Value::Text(known)]))?;
     }
     Ok(found)
 }

@@ -1,6 +1,6 @@
 //! Lists of nodes, from the table `node_list`.
 
-use super::list::{self, List, Place, Range, Sort, Term};
+use super::list::{self, Condition, List, Place, Range, Sort};
 use super::node;
 use crate::document::failed;
 use rusqlite::types::Value;
@@ -20,7 +20,7 @@ pub fn page(connection: &Connection, query: &NodeQuery) -> Result<NodePage> {
 /// How many nodes are in each shard.
 pub fn shards(connection: &Connection, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
     let (from, condition) = match project {
-        None => ("node_list l INDEXED BY node_list_shard".to_owned(), Term::all([])),
+        None => ("node_list l INDEXED BY node_list_shard".to_owned(), Condition::all([])),
         Some(project) => {
             let range = of_project(project);
             (format!("{}{OF_PROJECT}", range.index), range.condition)
@@ -42,15 +42,15 @@ const OF_PROJECT: &str = " CROSS JOIN node_list l ON l.created_at = p.created_at
 
 /// The nodes of a project; without a join.
 pub(super) fn of_project(project: &str) -> Range {
-    let condition = Term::new("p.project = ?", [Value::Text(project.to_owned())]);
+    let condition = Condition::new("p.project = ?", [Value::Text(project.to_owned())]);
     Range { index: "node_project p".to_owned(), join: String::new(), alias: "p", condition, ordered: true }
 }
 
 /// Whether a project owns or leases the node `n`.
-pub(super) fn has_project(project: &str) -> Term {
+pub(super) fn has_project(project: &str) -> Condition {
     let project = Value::Text(project.to_owned());
     let sql = "ifnull(+n.owner = ?, 0) + ifnull(+n.lessee = ?, 0) > 0";
-    Term::new(sql, [project.clone(), project])
+    Condition::new(sql, [project.clone(), project])
 }
 
 /// The nodes with one of these texts in a field, and that condition of one node; the table has this alias.
@@ -59,12 +59,12 @@ pub(super) fn one_of(
     field: NodeField,
     wanted: &[String],
     alias: &'static str,
-) -> rusqlite::Result<(Range, Term)> {
+) -> rusqlite::Result<(Range, Condition)> {
     let Sort { column, range } = column_of(field.name(), alias);
     let texts = list::texts(connection, &Sort { column: column.clone(), range: range.clone() }, wanted)?;
-    let condition = Term::one_of(&column, &texts);
+    let condition = Condition::one_of(&column, &texts);
     let range = Range { condition, ordered: texts.len() == 1, ..range };
-    Ok((range, Term::one_of(&format!("+{column}"), &texts)))
+    Ok((range, Condition::one_of(&format!("+{column}"), &texts)))
 }
 
 /// A place as rows have it.
@@ -88,13 +88,13 @@ pub(super) fn list(connection: &Connection, query: &NodeQuery) -> Result<List> {
 }
 
 /// Ranges that hold every node that matches, and the whole condition.
-fn conditions(connection: &Connection, filter: &NodeFilter) -> rusqlite::Result<(Vec<Range>, Term)> {
+fn conditions(connection: &Connection, filter: &NodeFilter) -> rusqlite::Result<(Vec<Range>, Condition)> {
     let (mut ranges, mut terms) = (Vec::new(), Vec::new());
     // The plus keeps SQLite from another index than the one that was chosen.
     let mut equal = |field: &Sort, value: &Value| {
-        let condition = Term::equal(&field.column, value);
+        let condition = Condition::equal(&field.column, value);
         ranges.push(Range { condition, ..field.range.clone() });
-        terms.push(Term::equal(&format!("+{}", field.column), value));
+        terms.push(Condition::equal(&format!("+{}", field.column), value));
     };
     for (field, value) in &filter.equal {
         equal(&sort_by(*field), &sql_value(value));
@@ -113,29 +113,29 @@ fn conditions(connection: &Connection, filter: &NodeFilter) -> rusqlite::Result<
         ranges.push(Range { join: OF_PROJECT.to_owned(), ..of_project(project) });
         let project = Value::Text(project.clone());
         let sql = "ifnull(+l.owner = ?, 0) + ifnull(+l.lessee = ?, 0) > 0";
-        terms.push(Term::new(sql, [project.clone(), project]));
+        terms.push(Condition::new(sql, [project.clone(), project]));
     }
     // The last: the other conditions need no document.
     if let Some(part) = &filter.description_contains {
-        terms.push(Term::new(
+        terms.push(Condition::new(
             "(SELECT text_contains(description, ?) FROM node n WHERE n.uuid = l.uuid)",
             [Value::Text(part.clone())],
         ));
     }
-    Ok((ranges, Term::all(terms)))
+    Ok((ranges, Condition::all(terms)))
 }
 
 /// A column of `node_list`, which has this alias, and its index.
 fn column_of(name: &str, alias: &'static str) -> Sort {
     let index = format!("node_list {alias} INDEXED BY node_list_{name}");
-    let range = Range { index, join: String::new(), alias, condition: Term::all([]), ordered: true };
+    let range = Range { index, join: String::new(), alias, condition: Condition::all([]), ordered: true };
     Sort { column: format!("{alias}.{name}"), range }
 }
 
 /// All nodes in the order of lists, which is that of the table.
 fn all() -> Range {
     let (index, join) = ("node_list l".to_owned(), String::new());
-    Range { index, join, alias: "l", condition: Term::all([]), ordered: true }
+    Range { index, join, alias: "l", condition: Condition::all([]), ordered: true }
 }
 
 /// The column of a field and its index.

@@ -1,12 +1,12 @@
 //! Lists of resources.
 
-use super::list::{self, List, Range, Sort, Term};
+use super::list::{self, Condition, List, Range, Sort};
 use super::{node_list, resource};
 use crate::document::failed;
 use model::ResourceKind;
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use store::{Belongs, ResourceField, ResourceFilter, ResourcePage, ResourceQuery, Result};
+use store::{Ownership, ResourceField, ResourceFilter, ResourcePage, ResourceQuery, Result};
 
 /// The page that a query asks for.
 pub fn page(connection: &Connection, query: &ResourceQuery) -> Result<ResourcePage> {
@@ -36,22 +36,22 @@ pub(super) fn list(connection: &Connection, query: &ResourceQuery) -> Result<Lis
 }
 
 /// Ranges that hold every resource that matches, and the whole condition but the kind.
-fn conditions(connection: &Connection, filter: &ResourceFilter) -> rusqlite::Result<(Vec<Range>, Term)> {
+fn conditions(connection: &Connection, filter: &ResourceFilter) -> rusqlite::Result<(Vec<Range>, Condition)> {
     let kind = filter.kind;
     let (mut ranges, mut terms) = (Vec::new(), Vec::new());
     let mut equal = |field: ResourceField, value: &Value| {
         let Sort { column, range } = sort_by(kind, field);
-        let condition = range.condition.and(&Term::equal(&column, value));
+        let condition = range.condition.and(&Condition::equal(&column, value));
         ranges.push(Range { condition, ..range });
-        terms.push(Term::equal(&format!("+{column}"), value));
+        terms.push(Condition::equal(&format!("+{column}"), value));
     };
     for (field, value) in &filter.equal {
         equal(*field, &node_list::sql_value(value));
     }
-    if let (Some(project), Belongs::ToOwner) = (&filter.project, Belongs::of(kind)) {
+    if let (Some(project), Ownership::OwnerField) = (&filter.project, Ownership::of(kind)) {
         equal(ResourceField::Owner, &Value::Text(project.clone()));
     }
-    if let (Some(project), Belongs::ToThoseOfNode) = (&filter.project, Belongs::of(kind)) {
+    if let (Some(project), Ownership::ProjectsOfNode) = (&filter.project, Ownership::of(kind)) {
         ranges.push(below(kind, node_list::of_project(project)));
         terms.push(of_node(&node_list::has_project(project)));
     }
@@ -61,9 +61,9 @@ fn conditions(connection: &Connection, filter: &ResourceFilter) -> rusqlite::Res
         terms.push(of_node(&term));
     }
     if let Some(part) = &filter.description_contains {
-        terms.push(Term::new("text_contains(l.description, ?)", [Value::Text(part.clone())]));
+        terms.push(Condition::new("text_contains(l.description, ?)", [Value::Text(part.clone())]));
     }
-    Ok((ranges, Term::all(terms)))
+    Ok((ranges, Condition::all(terms)))
 }
 
 /// The resources of the nodes in a range, which must not have the alias `l`.
@@ -79,8 +79,8 @@ fn below(kind: ResourceKind, nodes: Range) -> Range {
 }
 
 /// The node of a resource matches.
-fn of_node(term: &Term) -> Term {
-    Term {
+fn of_node(term: &Condition) -> Condition {
+    Condition {
         sql: format!(
             "EXISTS (SELECT 1 FROM node_list n INDEXED BY node_list_uuid WHERE n.uuid = l.node AND {})",
             term.sql
@@ -91,7 +91,7 @@ fn of_node(term: &Term) -> Term {
 
 fn range(kind: ResourceKind, index: &str) -> Range {
     let index = format!("resource l INDEXED BY {index}");
-    let condition = Term::equal("l.kind", &Value::Text(kind.as_str().to_owned()));
+    let condition = Condition::equal("l.kind", &Value::Text(kind.as_str().to_owned()));
     Range { index, join: String::new(), alias: "l", condition, ordered: true }
 }
 
