@@ -256,8 +256,7 @@ impl Search<'_> {
             format!("SELECT {alias}.uuid FROM {index}{join} WHERE {} ORDER BY {order} LIMIT ?", wanted.sql);
         wanted.params.push(Value::Integer(i64::try_from(self.list.limit).unwrap_or(i64::MAX)));
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let found = statement.query_map(params_from_iter(&wanted.params), |row| row.get(0))?.collect();
-        found
+        statement.query_map(params_from_iter(&wanted.params), |row| row.get(0))?.collect()
     }
 }
 
