@@ -11,7 +11,8 @@ use model::root_disk::Rules;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use store::{ApiStore, Clock};
+use std::time::Duration;
+use store::{ApiStore, Clock, NodeQuery};
 
 /// The parts that handlers use.
 #[derive(Clone)]
@@ -67,6 +68,8 @@ pub struct Settings {
     pub automated_clean: bool,
     /// Most items of one page; larger limits are lowered to it.
     pub max_limit: usize,
+    /// How long a list may be looked for that no index serves.
+    pub list_time_limit: Duration,
     /// Whether agents must serve TLS (`[agent]require_tls`).
     pub require_agent_tls: bool,
     /// How many requests one address may send to the endpoints of agents.
@@ -95,6 +98,7 @@ impl Default for Settings {
             heartbeat_timeout_s: 300.0,
             automated_clean: true,
             max_limit: 1000,
+            list_time_limit: NodeQuery::TIME_LIMIT,
             require_agent_tls: true,
             agent_requests: RequestRate { per_s: 10, burst: 100 },
             lookup_without_nonce: false,

@@ -124,6 +124,12 @@ impl From<StoreError> for ApiError {
             StoreError::Stale(node) => {
                 Self::conflict(format!("Node {node} was changed by another request, please retry."))
             }
+            StoreError::TooSlow(limit) => Self::invalid(format!(
+                "The list was not found within {} s, because its filters or its sort_key make the controller look at \
+                 too many items (description_contains and sort keys without an index look at all that the other \
+                 filters let pass). Add a filter that fewer items pass, or take another sort_key.",
+                limit.as_secs_f64()
+            )),
             StoreError::TooLarge { .. } => Self::client(413, error.to_string()),
             StoreError::Failed { .. } => {
                 tracing::error!(error = %error.chain(), "the store failed");

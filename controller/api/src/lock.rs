@@ -24,12 +24,17 @@ pub enum Lock {
 impl Lock {
     /// The host that has locked the node.
     pub async fn holder(self, call: &Call, node: &Node) -> Result<Option<String>, ApiError> {
-        let pending = node.target_power_state.is_some();
-        if self == Self::PowerChange && !pending {
+        if self == Self::PowerChange && node.target_power_state.is_none() {
             return Ok(None);
         }
-        let holder = call.app.store.lease_holder(node.uuid, call.now()).await?;
-        Ok(holder.or_else(|| pending.then(|| call.app.settings.conductor_host.clone())))
+        let leased = call.app.store.lease_holder(node.uuid, call.now()).await?;
+        Ok(Self::host(call, node, leased))
+    }
+
+    /// The host that has locked a node of which this one has a lease.
+    pub fn host(call: &Call, node: &Node, leased: Option<String>) -> Option<String> {
+        let pending = node.target_power_state.is_some();
+        leased.or_else(|| pending.then(|| call.app.settings.conductor_host.clone()))
     }
 
     /// The node once it is not locked, read after that.

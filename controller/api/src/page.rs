@@ -10,11 +10,13 @@ use uuid::Uuid;
 /// What the client asked for.
 #[derive(Debug, Clone)]
 pub struct Page {
-    limit: usize,
+    /// Most items.
+    pub limit: usize,
     marker: Option<Uuid>,
     /// `id` (order of creation) or the name of a field.
     pub sort_key: String,
-    descending: bool,
+    /// Whether the largest comes first.
+    pub descending: bool,
 }
 
 /// Arguments that every list takes.
@@ -69,10 +71,7 @@ impl Page {
                 items.reverse();
             }
         } else {
-            items.sort_by(|a, b| {
-                let order = compare(&key(a), &key(b));
-                if self.descending { order.reverse() } else { order }
-            });
+            items.sort_by(|a, b| self.order(&key(a), &key(b)));
         }
         if let Some(marker) = self.marker
             && let Some(at) = items.iter().position(|item| uuid(item) == marker)
@@ -82,6 +81,12 @@ impl Page {
         let more = items.len() > self.limit;
         items.truncate(self.limit);
         (items, more)
+    }
+
+    /// Which of two values of the sort key comes first.
+    pub fn order(&self, one: &Value, other: &Value) -> Ordering {
+        let order = compare(one, other);
+        if self.descending { order.reverse() } else { order }
     }
 
     /// The URL of the page after the one that ends with `last`; keeps every other argument.

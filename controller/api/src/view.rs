@@ -15,6 +15,7 @@ use model::image::{WRITE_IMAGE, is_step};
 use model::mask::{masked, masked_instance_info, masked_value};
 use model::{Contact, Health, Node, PlannedStep, ProvisionState, Run};
 use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 /// What a list shows when nothing else is asked for.
@@ -72,17 +73,48 @@ impl Redactions {
 impl NodeView {
     /// Gather what the wanted fields need.
     pub async fn gather(call: &Call, node: Node, wanted: Option<&[String]>) -> Result<Self, ApiError> {
+        let view = Self::gather_all(call, vec![node], wanted).await?.pop();
+        view.ok_or_else(|| ApiError::internal("the view of a node"))
+    }
+
+    /// The same of many nodes, with one read of the store for each kind of what is gathered.
+    pub async fn gather_all(
+        call: &Call,
+        nodes: Vec<Node>,
+        wanted: Option<&[String]>,
+    ) -> Result<Vec<Self>, ApiError> {
         let wants = |name: &str| wanted.is_none_or(|fields| fields.iter().any(|field| field == name));
-        let contact = if wants("driver_internal_info") {
-            call.app.store.contact(node.uuid).await?
+        let uuids: Vec<Uuid> = nodes.iter().map(|node| node.uuid).collect();
+        let contacts = if wants("driver_internal_info") {
+            call.app.store.contacts(&uuids).await?
         } else {
-            Contact::default()
+            vec![Contact::default(); nodes.len()]
         };
-        let holder = if wants("reservation") { Lock::Held.holder(call, &node).await? } else { None };
-        let hidden = Redactions::from(call, &node);
-        let allocation =
-            if wants("allocation_uuid") { allocations::held_by(call, &node).await? } else { None };
-        Ok(Self { node, contact, holder, allocation, hidden })
+        let mut holders = if wants("reservation") {
+            call.app.store.lease_holders(&uuids, call.now()).await?
+        } else {
+            BTreeMap::new()
+        };
+        let allocations = if wants("allocation_uuid") {
+            allocations::held_by(call, &nodes).await?
+        } else {
+            BTreeSet::new()
+        };
+        let mut views = Vec::with_capacity(nodes.len());
+        for (node, contact) in nodes.into_iter().zip(contacts) {
+            let leased = holders.remove(&node.uuid);
+            let holder = if wants("reservation") { Lock::host(call, &node, leased) } else { None };
+            let hidden = Redactions::from(call, &node);
+            let allocation =
+                node.instance_uuid.filter(|instance| allocations.contains(&(node.uuid, *instance)));
+            views.push(Self { node, contact, holder, allocation, hidden });
+        }
+        Ok(views)
+    }
+
+    /// The node itself.
+    pub fn into_node(self) -> Node {
+        self.node
     }
 
     /// The node in the wanted fields, or in all of them.

@@ -19,6 +19,7 @@ mod inspection;
 mod inspection_rules;
 mod ironic_defects;
 mod lifecycle;
+mod lists;
 mod locks;
 mod microversions;
 mod nodes;

@@ -5,6 +5,7 @@ use crate::sql::contact;
 use crate::writer::Change;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
+use rusqlite::Connection;
 use store::{AgentStore, HeartbeatRecord, Result, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
 use uuid::Uuid;
 
@@ -12,6 +13,14 @@ use uuid::Uuid;
 impl AgentStore for SqliteStore {
     async fn contact(&self, node: Uuid) -> Result<Contact> {
         self.readers.read(move |connection| contact::of_node(connection, node)).await
+    }
+
+    async fn contacts(&self, nodes: &[Uuid]) -> Result<Vec<Contact>> {
+        let nodes = nodes.to_vec();
+        let read = move |connection: &Connection| {
+            nodes.into_iter().map(|node| contact::of_node(connection, node)).collect()
+        };
+        self.readers.read(read).await
     }
 
     async fn grant_token(&self, node: Uuid, request: TokenRequest) -> Result<TokenGrant> {

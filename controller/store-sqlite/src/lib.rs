@@ -16,6 +16,7 @@ mod conductor;
 mod document;
 #[cfg(feature = "fault-points")]
 mod fault;
+mod functions;
 mod lock;
 mod migrate;
 mod nodes;

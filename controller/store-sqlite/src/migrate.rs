@@ -22,6 +22,7 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration { name: "0006_initial", sql: include_str!("../migrations/0006_initial.sql") },
     Migration { name: "0007_certificate_log", sql: include_str!("../migrations/0007_certificate_log.sql") },
     Migration { name: "0008_secret_key", sql: include_str!("../migrations/0008_secret_key.sql") },
+    Migration { name: "0009_lists", sql: include_str!("../migrations/0009_lists.sql") },
 ];
 
 /// `application_id` of our databases ("Annl"), set by the first migration.

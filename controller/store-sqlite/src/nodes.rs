@@ -2,11 +2,13 @@
 
 use crate::SqliteStore;
 use crate::document::failed;
-use crate::sql::{certificate, certificate_log, contact, inventory, lease, node};
+use crate::sql::{certificate, certificate_log, contact, inventory, lease, node, node_list};
 use crate::writer::Change;
 use async_trait::async_trait;
 use model::{Catalogue, Certificate, Event, Inventory, Node, ProvisionState, StepKind, Timestamp};
-use store::{Bell, Lease, NodeStore, Noun, Result, StoreError};
+use rusqlite::Connection;
+use std::collections::BTreeMap;
+use store::{Bell, Lease, NodePage, NodeQuery, NodeStore, Noun, Result, StoreError};
 use uuid::Uuid;
 
 #[async_trait]
@@ -31,6 +33,16 @@ impl NodeStore for SqliteStore {
 
     async fn nodes(&self) -> Result<Vec<Node>> {
         self.readers.read(node::all).await
+    }
+
+    async fn node_page(&self, query: NodeQuery) -> Result<NodePage> {
+        let limit = query.time_limit;
+        self.readers.read_within(limit, move |connection| node_list::page(connection, &query)).await
+    }
+
+    async fn shards(&self, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
+        let project = project.map(str::to_owned);
+        self.readers.read(move |connection| node_list::shards(connection, project.as_deref())).await
     }
 
     async fn nodes_in(&self, states: &[ProvisionState]) -> Result<Vec<Node>> {
@@ -115,6 +127,15 @@ impl NodeStore for SqliteStore {
 
     async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
         self.readers.read(move |connection| lease::holder(connection, node, now)).await
+    }
+
+    async fn lease_holders(&self, nodes: &[Uuid], now: Timestamp) -> Result<BTreeMap<Uuid, String>> {
+        let nodes = nodes.to_vec();
+        let read = move |connection: &Connection| {
+            let held = nodes.into_iter().map(|node| Ok((node, lease::holder(connection, node, now)?)));
+            held.filter_map(|held| held.map(|(node, holder)| Some((node, holder?))).transpose()).collect()
+        };
+        self.readers.read(read).await
     }
 
     fn bell(&self) -> &Bell {

@@ -1,6 +1,7 @@
 //! Opening the file: lock it, check whose it is, and only then change it.
 
 use crate::check;
+use crate::functions;
 use crate::lock::Lock;
 use crate::migrate::{self, Found, Migration};
 use crate::open_error::OpenError;
@@ -16,6 +17,9 @@ use std::time::Duration;
 
 /// How long a statement waits for a lock of another connection (only recovery and checkpoints take any).
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Statements that a connection keeps prepared.
+const STATEMENTS: usize = 64;
 
 /// Connections that read.
 const READERS: usize = 4;
@@ -77,7 +81,9 @@ pub fn open(path: &Path, key: &DatabaseKey, migrations: &[Migration]) -> Result<
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let reader = Connection::open_with_flags(&path, flags)?;
         reader.busy_timeout(BUSY_TIMEOUT)?;
+        reader.set_prepared_statement_cache_capacity(STATEMENTS);
         secrets::add_to(&reader, key)?;
+        functions::add_to(&reader)?;
         Ok(reader)
     };
     let pool = |count| (0..count).map(|_| reader()).collect::<rusqlite::Result<Vec<_>>>();
@@ -91,7 +97,7 @@ fn prepare(writer: &Connection) -> rusqlite::Result<()> {
     writer.pragma_update(None, "journal_mode", "WAL")?;
     writer.pragma_update(None, "synchronous", "FULL")?;
     writer.pragma_update(None, "foreign_keys", "ON")?;
-    writer.set_prepared_statement_cache_capacity(64);
+    writer.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(())
 }
 

@@ -1,11 +1,11 @@
 //! Resources and bundles.
 
 use crate::SqliteStore;
-use crate::sql::{bundle, node, resource};
+use crate::sql::{bundle, node, resource, resource_list};
 use crate::writer::Change;
 use async_trait::async_trait;
 use model::{Bundle, Event, Node, Resource, ResourceKind, Scope};
-use store::{ResourceStore, ResourceWrite, Result, StoreError};
+use store::{ResourcePage, ResourceQuery, ResourceStore, ResourceWrite, Result, StoreError};
 use uuid::Uuid;
 
 #[async_trait]
@@ -45,6 +45,16 @@ impl ResourceStore for SqliteStore {
         let wanted = key.to_owned();
         let found = self.readers.read(move |connection| resource::by_key(connection, kind, &wanted)).await?;
         found.ok_or_else(|| StoreError::not_found(kind, key))
+    }
+
+    async fn resources_by_uuid(&self, kind: ResourceKind, uuids: &[Uuid]) -> Result<Vec<Resource>> {
+        let uuids: Vec<_> = uuids.iter().map(Uuid::to_string).collect();
+        self.readers.read(move |connection| resource::by_uuids(connection, kind, &uuids)).await
+    }
+
+    async fn resource_page(&self, query: ResourceQuery) -> Result<ResourcePage> {
+        let limit = query.time_limit;
+        self.readers.read_within(limit, move |connection| resource_list::page(connection, &query)).await
     }
 
     async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {

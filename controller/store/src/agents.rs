@@ -90,6 +90,14 @@ pub struct HeartbeatRecord {
 pub trait AgentStore: Send + Sync {
     /// Contact with the agent of a node; the empty one when there never was any.
     async fn contact(&self, node: Uuid) -> Result<Contact>;
+    /// [`AgentStore::contact`] of each of these nodes, in their order.
+    async fn contacts(&self, nodes: &[Uuid]) -> Result<Vec<Contact>> {
+        let mut contacts = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            contacts.push(self.contact(*node).await?);
+        }
+        Ok(contacts)
+    }
     /// Store the token if the node has none, its run awaits an agent ([`model::Run::awaits_agent`]) and the request shows
     /// the nonce of the boot; note a rival if the node has one. Atomic: of two agents at once one gets it, and none when the
     /// run moves on at the same time.

@@ -14,7 +14,10 @@ mod certificates;
 mod contact;
 mod inventory;
 mod lease;
+mod node_lists;
 mod nodes;
+mod random;
+mod resource_lists;
 mod resources;
 mod samples;
 
@@ -46,6 +49,10 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         nodes::delete_removes_what_belongs_to_the_node,
         nodes::nodes_that_are_due,
         nodes::the_bell_rings_for_nodes,
+        node_lists::a_page_is_that_of_all_nodes,
+        node_lists::pages_of_many_nodes,
+        resource_lists::a_page_is_that_of_all_resources,
+        resource_lists::pages_of_many_resources,
         contact::a_token_is_given_once,
         contact::without_a_run_that_awaits_an_agent_there_is_no_token,
         contact::a_token_is_for_who_shows_the_nonce,

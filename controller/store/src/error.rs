@@ -4,6 +4,7 @@ use model::ResourceKind;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use uuid::Uuid;
 
 /// Why the store refused or failed.
@@ -40,6 +41,9 @@ pub enum StoreError {
         /// The limit.
         most: usize,
     },
+    /// A list would have to look at more than the database reads in its time limit.
+    #[error("the list was not found within {0:?}")]
+    TooSlow(Duration),
     /// The database failed. Logs show [`StoreError::chain`].
     #[error("store: {doing}")]
     Failed {

@@ -31,7 +31,13 @@ pub mod history_limits;
 pub mod inventory;
 mod lease;
 pub mod memory;
+mod node_field;
+pub mod node_filter;
+mod node_query;
 mod nodes;
+mod place;
+mod resource_field;
+mod resource_query;
 mod resources;
 
 pub use agents::{AgentStore, HeartbeatRecord, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
@@ -42,7 +48,13 @@ pub use error::{Cause, Noun, Result, StoreError, Unique};
 pub use event_log::log_events;
 pub use lease::Lease;
 pub use model::StepKind;
+pub use node_field::{FieldValue, NodeField};
+pub use node_filter::NodeFilter;
+pub use node_query::{NodePage, NodeQuery};
 pub use nodes::NodeStore;
+pub use place::Place;
+pub use resource_field::ResourceField;
+pub use resource_query::{Ownership, ResourceFilter, ResourcePage, ResourceQuery};
 pub use resources::{ResourceStore, ResourceWrite};
 
 /// What the API uses: everything but leases and the conductor's writes.

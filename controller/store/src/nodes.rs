@@ -3,8 +3,10 @@
 use crate::bell::Bell;
 use crate::error::Result;
 use crate::lease::Lease;
+use crate::node_query::{NodePage, NodeQuery};
 use async_trait::async_trait;
 use model::{Catalogue, Certificate, Event, Inventory, Node, ProvisionState, StepKind, Timestamp};
+use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// Nodes, with their history, certificates, steps and inventory.
@@ -16,8 +18,16 @@ pub trait NodeStore: Send + Sync {
     async fn node(&self, uuid: Uuid) -> Result<Node>;
     /// The node with this UUID (any letter case) or name.
     async fn node_by_ident(&self, ident: &str) -> Result<Node>;
-    /// All nodes, ordered by creation then UUID. Filtering and paging belong to the API.
+    /// All nodes, ordered by creation then UUID: for what needs every node of the fleet, never for a list.
     async fn nodes(&self) -> Result<Vec<Node>>;
+    /// A page of a list of nodes, as [`NodeQuery::page_of`] gives it of all nodes. It costs what the page costs; of several
+    /// filters, what the one that lets the fewest nodes pass costs.
+    ///
+    /// # Errors
+    /// `TooSlow`.
+    async fn node_page(&self, query: NodeQuery) -> Result<NodePage>;
+    /// How many nodes of `project` (or of all) are in each shard, by its name; `None`: in no shard.
+    async fn shards(&self, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>>;
     /// The nodes in these states, ordered as [`NodeStore::nodes`].
     async fn nodes_in(&self, states: &[ProvisionState]) -> Result<Vec<Node>> {
         let mut nodes = self.nodes().await?;
@@ -65,6 +75,14 @@ pub trait NodeStore: Send + Sync {
 
     /// The holder of an unexpired lease of the node at `now`: Ironic's `reservation`.
     async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>>;
+    /// [`NodeStore::lease_holder`] of each of these nodes that has one.
+    async fn lease_holders(&self, nodes: &[Uuid], now: Timestamp) -> Result<BTreeMap<Uuid, String>> {
+        let mut holders = BTreeMap::new();
+        for node in nodes {
+            holders.extend(self.lease_holder(*node, now).await?.map(|holder| (*node, holder)));
+        }
+        Ok(holders)
+    }
 
     /// The bell that rings for every changed node.
     fn bell(&self) -> &Bell;

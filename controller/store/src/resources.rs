@@ -1,6 +1,7 @@
 //! What clients create besides nodes.
 
-use crate::error::Result;
+use crate::error::{Result, StoreError};
+use crate::resource_query::{ResourcePage, ResourceQuery};
 use async_trait::async_trait;
 use model::{Bundle, Event, Node, Resource, ResourceKind, Scope};
 use uuid::Uuid;
@@ -35,7 +36,26 @@ pub trait ResourceStore: Send + Sync {
     async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource>;
     /// The resource of a kind with this [`Resource::key`]: the port with this MAC address.
     async fn resource_by_key(&self, kind: ResourceKind, key: &str) -> Result<Resource>;
-    /// Resources of a kind, of one node or all, ordered by creation then UUID.
+    /// Those of a kind with these UUIDs, as far as there are any.
+    async fn resources_by_uuid(&self, kind: ResourceKind, uuids: &[Uuid]) -> Result<Vec<Resource>> {
+        let mut found = Vec::new();
+        for uuid in uuids {
+            match self.resource(kind, &uuid.to_string()).await {
+                Ok(resource) => found.push(resource),
+                Err(StoreError::NotFound { .. }) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(found)
+    }
+    /// A page of a list of resources, as [`ResourceQuery::page_of`] gives it of all. It costs what the page costs; of several
+    /// filters, what the one that lets the fewest pass costs.
+    ///
+    /// # Errors
+    /// `TooSlow`.
+    async fn resource_page(&self, query: ResourceQuery) -> Result<ResourcePage>;
+    /// Resources of a kind, of one node or all, ordered by creation then UUID: for what needs all of them, never for a
+    /// list.
     async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>>;
 
     /// Store a bundle in place of the one with its name and scope, which is returned. `NotFound` when its scope is

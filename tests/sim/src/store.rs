@@ -15,13 +15,14 @@ use model::{
 };
 use serde::Serialize;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use store::prelude::*;
 use store::{
-    Bell, HeartbeatRecord, Inspected, Lease, ResourceWrite, Result, ScriptFetch, ScriptGrant, TokenGrant,
-    TokenRequest,
+    Bell, HeartbeatRecord, Inspected, Lease, NodePage, NodeQuery, ResourcePage, ResourceQuery, ResourceWrite,
+    Result, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest,
 };
 use tokio::task::yield_now;
 use uuid::Uuid;
@@ -153,6 +154,14 @@ impl NodeStore for WatchedStore {
         self.read(self.world.disk.nodes()).await
     }
 
+    async fn node_page(&self, query: NodeQuery) -> Result<NodePage> {
+        self.read(self.world.disk.node_page(query)).await
+    }
+
+    async fn shards(&self, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
+        self.read(self.world.disk.shards(project)).await
+    }
+
     async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {
         let read_at = node.version;
         let write = self.world.disk.update_node(node, events.clone(), lease);
@@ -281,6 +290,10 @@ impl ResourceStore for WatchedStore {
 
     async fn resource_by_key(&self, kind: ResourceKind, key: &str) -> Result<Resource> {
         self.read(self.world.disk.resource_by_key(kind, key)).await
+    }
+
+    async fn resource_page(&self, query: ResourceQuery) -> Result<ResourcePage> {
+        self.read(self.world.disk.resource_page(query)).await
     }
 
     async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {

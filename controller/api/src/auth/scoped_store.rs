@@ -9,11 +9,12 @@ use model::agent::{Contact, UnsignedAgent};
 use model::{
     Bundle, Catalogue, Certificate, Event, Inventory, Node, Resource, ResourceKind, Scope, Timestamp,
 };
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{
-    AgentStore, ApiStore, Bell, HeartbeatRecord, Lease, NodeStore, Noun, ResourceStore, ResourceWrite,
-    Result, ScriptFetch, ScriptGrant, StepKind, StoreError, TokenGrant, TokenRequest,
+    AgentStore, ApiStore, Bell, HeartbeatRecord, Lease, NodeFilter, NodePage, NodeQuery, NodeStore, Noun,
+    Ownership, ResourceFilter, ResourcePage, ResourceQuery, ResourceStore, ResourceWrite, Result,
+    ScriptFetch, ScriptGrant, StepKind, StoreError, TokenGrant, TokenRequest,
 };
 use uuid::Uuid;
 
@@ -99,9 +100,18 @@ impl NodeStore for ProjectScopedStore {
         self.shown(self.store.node_by_ident(ident).await?, ident)
     }
     async fn nodes(&self) -> Result<Vec<Node>> {
-        let mut nodes = self.store.nodes().await?;
-        nodes.retain(|node| self.shows(node));
-        Ok(nodes)
+        Ok(self.node_page(NodeQuery::first(usize::MAX, NodeFilter::default())).await?.nodes)
+    }
+    async fn node_page(&self, mut query: NodeQuery) -> Result<NodePage> {
+        let Some(project) = &self.project else { return Ok(NodePage::default()) };
+        query.filter = query.filter.within(project);
+        self.store.node_page(query).await
+    }
+    async fn shards(&self, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
+        match self.project.as_deref() {
+            Some(own) if project.is_none_or(|asked| asked == own) => self.store.shards(Some(own)).await,
+            _ => Ok(BTreeMap::new()),
+        }
     }
     async fn check_writable(&self) -> Result<()> {
         self.store.check_writable().await
@@ -206,14 +216,17 @@ impl ResourceStore for ProjectScopedStore {
     async fn resource_by_key(&self, kind: ResourceKind, key: &str) -> Result<Resource> {
         self.shown_resource(self.store.resource_by_key(kind, key).await?, key).await
     }
+    async fn resource_page(&self, mut query: ResourceQuery) -> Result<ResourcePage> {
+        if self.project.is_none() && Ownership::of(query.filter.kind) != Ownership::NoProject {
+            return Ok(ResourcePage::default());
+        }
+        query.filter.project.clone_from(&self.project);
+        self.store.resource_page(query).await
+    }
     async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {
-        let nodes: BTreeSet<Uuid> = self.nodes().await?.iter().map(|node| node.uuid).collect();
-        let mut found = self.store.resources(kind, node).await?;
-        found.retain(|resource| {
-            let of_visible_node = || resource.node.is_some_and(|node| nodes.contains(&node));
-            self.shows_apart_from_node(resource).unwrap_or_else(of_visible_node)
-        });
-        Ok(found)
+        let filter =
+            node.map_or_else(|| ResourceFilter::all(kind), |node| ResourceFilter::of_node(kind, node));
+        Ok(self.resource_page(ResourceQuery::first(usize::MAX, filter)).await?.resources)
     }
 
     // Bundles belong to no project: the policies of their endpoints guard them.

@@ -56,7 +56,7 @@ pub async fn patch(Path(ident): Path<String>, call: Call) -> Reply {
         validation::chassis(&call, op.whole_value()).await?;
     }
     let frees = ops.iter().any(|op| op.field() == "instance_uuid");
-    let allocated = frees && allocations::held_by(&call, &seen).await?.is_some();
+    let allocated = frees && !allocations::held_by(&call, std::slice::from_ref(&seen)).await?.is_empty();
     let wanted = ops.iter().filter(|op| op.field() == "parent_node").find_map(Op::whole_value);
     let parent = match wanted {
         Some(Value::String(parent)) => Some(validation::parent(&call, &seen, parent).await?),

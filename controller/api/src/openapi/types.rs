@@ -54,7 +54,7 @@ pub fn argument(name: &str) -> Value {
         "detail" | "associated" | "maintenance" | "retired" | "sharded" | "include_children"
         | "persistent" | "reset_interfaces" => json!({"type": "string", "enum": BOOLEANS}),
         "provision_state" => json!({"type": "string", "enum": states()}),
-        "fault" => json!({"type": "string", "enum": crate::nodes::list::FAULTS}),
+        "fault" => json!({"type": "string", "enum": crate::nodes::filter::FAULTS}),
         "min_priority" => json!({"type": "number"}),
         "fields" | "addresses" | "shard" | "conductor_groups" => {
             json!({"type": "string", "description": "separated by commas"})

@@ -6,10 +6,10 @@ use super::{list, write};
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
 use crate::error::ApiError;
-use crate::fields;
 use crate::nodes;
 use crate::schema::Kind;
 use model::{Resource, ResourceKind};
+use store::{NodeField, NodeFilter, NodeQuery};
 
 /// A chassis.
 pub struct Chassis;
@@ -52,8 +52,11 @@ impl ResourceHandler for Chassis {
 
     async fn may_go(call: &Call, chassis: &Resource) -> Result<(), ApiError> {
         let uuid = chassis.uuid.to_string();
-        let nodes = call.app.store.nodes().await?;
-        if nodes.iter().any(|node| fields::read(node, "chassis_uuid") == uuid.as_str()) {
+        let filter = NodeFilter {
+            equal: vec![(NodeField::ChassisUuid, uuid.as_str().into())],
+            ..NodeFilter::default()
+        };
+        if !call.app.store.node_page(NodeQuery::first(1, filter)).await?.nodes.is_empty() {
             return Err(ApiError::invalid(format!(
                 "Cannot complete the requested action because chassis {uuid} contains nodes."
             )));

@@ -5,7 +5,6 @@ use crate::body::{only, python};
 use crate::call::{Call, empty, json};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
-use crate::fields;
 use crate::format::iso;
 use crate::page::{self, Page};
 use crate::schema;
@@ -13,7 +12,6 @@ use crate::shown;
 use axum::extract::Path;
 use mac::Mac;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 
 const FIELDS: [&str; 7] =
     ["hostname", "conductor_group", "drivers", "alive", "created_at", "updated_at", "links"];
@@ -101,11 +99,7 @@ fn found(call: &Call, hostname: &str) -> Result<(), ApiError> {
 async fn shards(call: Call) -> Reply {
     ResourceSpec::since(&call, 82, TooOld::Disallowed("shards"), 404)?;
     call.args.only(&[])?;
-    let mut counts: BTreeMap<Option<String>, usize> = BTreeMap::new();
-    for node in call.app.store.nodes().await? {
-        *counts.entry(fields::read(&node, "shard").as_str().map(str::to_owned)).or_default() += 1;
-    }
-    let mut counts: Vec<_> = counts.into_iter().collect();
+    let mut counts: Vec<_> = call.app.store.shards(None).await?.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let shards: Vec<_> =
         counts.into_iter().map(|(name, count)| json!({"name": name, "count": count})).collect();

@@ -2,10 +2,8 @@
 
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::fields;
 use mac::Mac;
-use model::Resource;
-use std::collections::BTreeSet;
+use store::{FieldValue, NodeField, ResourceField, ResourceFilter};
 use uuid::Uuid;
 
 /// The node that a query asks for: `node=name or UUID`.
@@ -25,18 +23,18 @@ pub fn address_asked(call: &Call) -> Result<Option<String>, ApiError> {
     }
 }
 
-/// Those of nodes in one of the shards or, if the query names none, in one of the conductor groups it asks for.
-pub async fn in_nodes_asked(call: &Call, mut found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
-    let mut filters = [("shard", "shard"), ("conductor_groups", "conductor_group")].into_iter();
-    let Some((field, wanted)) = filters.find_map(|(arg, field)| Some((field, call.args.list(arg)?))) else {
-        return Ok(found);
-    };
-    let mut nodes = call.app.store.nodes().await?;
-    nodes.retain(|node| {
-        let value = fields::read(node, field);
-        value.as_str().is_some_and(|value| wanted.contains(&value.to_lowercase()))
-    });
-    let inside: BTreeSet<Uuid> = nodes.iter().map(|node| node.uuid).collect();
-    found.retain(|resource| resource.node.is_some_and(|node| inside.contains(&node)));
-    Ok(found)
+/// The filter for those of the node that a query asks for, if it asks for one.
+pub async fn of_node_asked(call: &Call, filter: ResourceFilter) -> Result<ResourceFilter, ApiError> {
+    Ok(match node_asked(call).await? {
+        None => filter,
+        Some(node) => filter.with(ResourceField::Node, FieldValue::Text(node.to_string())),
+    })
+}
+
+/// The filter for those of nodes in one of the shards or, if the query names none, in one of the conductor groups it asks
+/// for.
+pub fn of_nodes_asked(call: &Call, filter: ResourceFilter) -> ResourceFilter {
+    let filters = [("shard", NodeField::Shard), ("conductor_groups", NodeField::ConductorGroup)];
+    let asked = filters.into_iter().find_map(|(arg, field)| Some((field, call.args.list(arg)?)));
+    ResourceFilter { node_one_of: asked.or(filter.node_one_of), ..filter }
 }

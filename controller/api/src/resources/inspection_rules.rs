@@ -11,7 +11,7 @@ use crate::schema::Kind;
 use inspection_rules::check;
 use model::{Resource, ResourceKind};
 use serde_json::{Map, Value};
-use store::{ResourceWrite, StoreError};
+use store::{ResourceFilter, ResourceWrite, StoreError};
 
 /// An inspection rule.
 pub struct Rule;
@@ -70,6 +70,11 @@ impl ResourceHandler for Rule {
             return Err(ApiError::invalid("Inspection rules cannot have the sensitive flag unset."));
         }
         Ok(new)
+    }
+
+    /// There is one phase.
+    async fn narrowed(call: &Call, filter: ResourceFilter) -> Result<Option<ResourceFilter>, ApiError> {
+        Ok(Some(filter).filter(|_| call.args.text("phase").is_none_or(|phase| phase == "main")))
     }
 
     fn extend_view(_: &Call, rule: &Resource, view: &mut Map<String, Value>) {

@@ -1,7 +1,7 @@
 //! Lists of a resource, and one of it.
 
-use super::resource::ResourceHandler;
-use super::view;
+use super::resource::{ResourceHandler, ResourceSpec};
+use super::{scan, view};
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
 use crate::page::{self, Page};
@@ -9,6 +9,7 @@ use crate::shown;
 use axum::extract::Path;
 use model::Resource;
 use serde_json::json;
+use store::{Place, ResourceField, ResourceFilter, ResourcePage, ResourceQuery};
 
 /// `GET /v1/…`.
 pub async fn list<R: ResourceHandler>(call: Call) -> Reply {
@@ -33,17 +34,16 @@ pub async fn of_node_detail<R: ResourceHandler>(Path(ident): Path<String>, call:
 async fn all<R: ResourceHandler>(call: &Call, detail: bool) -> Reply {
     R::SPEC.exists(call, 404)?;
     let wanted = wanted::<R>(call, detail)?;
-    let found = call.app.store.resources(R::SPEC.kind, None).await?;
-    collection::<R>(call, found, &with_detail(R::SPEC.path, detail), wanted).await
+    collection::<R>(call, ResourceFilter::all(R::SPEC.kind), &with_detail(R::SPEC.path, detail), wanted).await
 }
 
 async fn below_node<R: ResourceHandler>(call: &Call, ident: &str, detail: bool) -> Reply {
     R::SPEC.exists(call, 404)?;
     let wanted = wanted::<R>(call, detail)?;
     let node = call.node(ident).await?.uuid;
-    let found = call.app.store.resources(R::SPEC.kind, Some(node)).await?;
     let path = format!("nodes/{ident}/{}", R::SPEC.path);
-    collection::<R>(call, found, &with_detail(&path, detail), wanted).await
+    collection::<R>(call, ResourceFilter::of_node(R::SPEC.kind, node), &with_detail(&path, detail), wanted)
+        .await
 }
 
 /// The path of a list, or of the same list with all fields.
@@ -73,10 +73,10 @@ pub fn wanted<R: ResourceHandler>(call: &Call, detail: bool) -> Result<Option<Ve
     shown::in_list(call, R::SPEC.detail, R::SPEC.short, |wanted| view::check_wanted::<R>(call, wanted))
 }
 
-/// The page of `found` that the query asks for.
+/// The page that the query asks for of those that pass `filter`.
 pub async fn collection<R: ResourceHandler>(
     call: &Call,
-    found: Vec<Resource>,
+    filter: ResourceFilter,
     path: &str,
     wanted: Option<Vec<String>>,
 ) -> Reply {
@@ -97,12 +97,14 @@ pub async fn collection<R: ResourceHandler>(
         let field = known.filter(|field| field.sortable).ok_or_else(|| page.bad_key(known.is_some()))?;
         call.version.needs(field.since)?;
     }
-    if let Some(marker) = page.marker() {
-        call.app.store.resource(spec.kind, &marker.to_string()).await?;
-    }
-    let found = R::filtered(call, found).await?;
-    let key = |resource: &Resource| spec.read(resource, &page.sort_key);
-    let (found, more) = page.cut(found, |resource| resource.uuid, key);
+    let marker = match page.marker() {
+        None => None,
+        Some(marker) => Some(call.app.store.resource(spec.kind, &marker.to_string()).await?),
+    };
+    let ResourcePage { resources: found, more } = match R::narrowed(call, filter).await? {
+        None => ResourcePage::default(),
+        Some(filter) => page_of(call, spec, &page, filter, marker).await?,
+    };
     let shown: Vec<_> =
         found.iter().map(|resource| view::view::<R>(call, resource, wanted.as_deref())).collect();
     let mut body = json!({spec.list: shown});
@@ -110,4 +112,30 @@ pub async fn collection<R: ResourceHandler>(
         body["next"] = page.next(&call.links, path, &call.args, last.uuid).into();
     }
     Ok(json(200, &body))
+}
+
+/// The page after `marker`.
+async fn page_of(
+    call: &Call,
+    spec: &ResourceSpec,
+    page: &Page,
+    filter: ResourceFilter,
+    marker: Option<Resource>,
+) -> Result<ResourcePage, ApiError> {
+    let sort = match page.sort_key.as_str() {
+        "id" => None,
+        key => match ResourceField::named(key) {
+            Some(field) => Some(field),
+            None => return scan::page(call, spec, page, filter, marker).await,
+        },
+    };
+    let query = ResourceQuery {
+        filter,
+        sort,
+        descending: page.descending,
+        after: marker.map(|marker| Place::of_resource(&marker, sort)),
+        limit: page.limit,
+        time_limit: call.app.settings.list_time_limit,
+    };
+    Ok(call.app.store.resource_page(query).await?)
 }

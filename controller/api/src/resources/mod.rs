@@ -13,6 +13,7 @@ pub mod ports;
 pub mod resource;
 mod rights;
 pub mod runbooks;
+mod scan;
 mod view;
 mod volumes;
 mod write;

@@ -1,7 +1,7 @@
 //! `/v1/portgroups`: ports of a node that are bonded.
 
 use super::field::{Empty, Type, Write, object, read_only, written};
-use super::filter::{address_asked, in_nodes_asked, node_asked};
+use super::filter::{address_asked, of_node_asked, of_nodes_asked};
 use super::list;
 use super::resource::{
     ResourceHandler, ResourceSpec, TooOld, check_name, not_while_inspecting, owner, unlocked,
@@ -12,6 +12,7 @@ use crate::endpoint::{Endpoint, rows};
 use crate::error::ApiError;
 use crate::schema::Kind;
 use model::{ProvisionState, Resource, ResourceKind};
+use store::{FieldValue, ResourceField, ResourceFilter, ResourceQuery};
 
 /// A port group.
 pub struct Portgroup;
@@ -132,7 +133,7 @@ impl ResourceHandler for Portgroup {
         )))
     }
 
-    async fn filtered(call: &Call, mut found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
+    async fn narrowed(call: &Call, filter: ResourceFilter) -> Result<Option<ResourceFilter>, ApiError> {
         if ["node", "address", "shard", "conductor_groups"]
             .iter()
             .filter(|name| call.args.text(name).is_some())
@@ -143,13 +144,11 @@ impl ResourceHandler for Portgroup {
                 "Filtering by node, address, or shard simultaneously is not supported.",
             ));
         }
-        if let Some(node) = node_asked(call).await? {
-            found.retain(|portgroup| portgroup.node == Some(node));
-        }
+        let mut filter = of_node_asked(call, filter).await?;
         if let Some(address) = address_asked(call)? {
-            found.retain(|portgroup| portgroup.text("address") == Some(&address));
+            filter = filter.with(ResourceField::Address, FieldValue::Text(address));
         }
-        in_nodes_asked(call, found).await
+        Ok(Some(of_nodes_asked(call, filter)))
     }
 
     fn taken(portgroup: &Resource) -> String {
@@ -163,12 +162,19 @@ fn stands_alone(portgroup: &Resource) -> bool {
     Portgroup::SPEC.read(portgroup, "standalone_ports_supported") == true
 }
 
-/// The ports of a port group.
-pub async fn members(call: &Call, portgroup: &Resource) -> Result<Vec<Resource>, ApiError> {
-    let uuid = portgroup.uuid.to_string();
-    let mut ports = call.app.store.resources(ResourceKind::Port, portgroup.node).await?;
-    ports.retain(|port| port.text("portgroup_uuid") == Some(&uuid));
-    Ok(ports)
+/// The ports of a port group: those of its node that name it.
+pub fn ports_of(portgroup: &Resource) -> ResourceFilter {
+    let of = ResourceFilter::all(ResourceKind::Port)
+        .with(ResourceField::Portgroup, FieldValue::Text(portgroup.uuid.to_string()));
+    match portgroup.node {
+        None => of,
+        Some(node) => of.with(ResourceField::Node, FieldValue::Text(node.to_string())),
+    }
+}
+
+async fn members(call: &Call, portgroup: &Resource) -> Result<Vec<Resource>, ApiError> {
+    let query = ResourceQuery::first(usize::MAX, ports_of(portgroup));
+    Ok(call.app.store.resource_page(query).await?.resources)
 }
 
 /// The port group that a query or a path names.

@@ -1,7 +1,7 @@
 //! `/v1/ports`: the NICs of nodes, also the ports of one node and of one port group.
 
 use super::field::{Empty, Type, Write, object, read_only, written};
-use super::filter::{address_asked, in_nodes_asked, node_asked};
+use super::filter::{address_asked, node_asked, of_nodes_asked};
 use super::list;
 use super::resource::{ResourceHandler, ResourceSpec, TooOld, named_node, not_while_inspecting, owner};
 use super::{portgroups, write};
@@ -14,6 +14,7 @@ use crate::schema::Kind;
 use axum::extract::Path;
 use model::{Resource, ResourceKind};
 use serde_json::Value;
+use store::{FieldValue, ResourceField, ResourceFilter};
 
 /// A port.
 pub struct Port;
@@ -106,26 +107,23 @@ impl ResourceHandler for Port {
         Ok(new)
     }
 
-    async fn filtered(call: &Call, mut found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
+    async fn narrowed(call: &Call, filter: ResourceFilter) -> Result<Option<ResourceFilter>, ApiError> {
         let node = match call.args.uuid("node_uuid")? {
             Some(uuid) => Some(call.node(&uuid.to_string()).await?.uuid),
             None => node_asked(call).await?,
         };
-        if node.is_some() {
-            found.retain(|port| port.node == node);
-        }
+        let mut filter = filter;
+        let mut equal = |field: ResourceField, value: Option<String>| {
+            filter.equal.extend(value.map(|value| (field, FieldValue::Text(value))));
+        };
+        equal(ResourceField::Node, node.map(|node| node.to_string()));
         if let Some(ident) = call.args.text("portgroup") {
-            let portgroup = portgroups::find(call, ident).await?.uuid.to_string();
-            found.retain(|port| port.text("portgroup_uuid") == Some(&portgroup));
+            let portgroup = portgroups::find(call, ident).await?.uuid;
+            equal(ResourceField::Portgroup, Some(portgroup.to_string()));
         }
-        if let Some(address) = address_asked(call)? {
-            found.retain(|port| port.address() == address);
-        }
-        if let Some(part) = call.args.text("description_contains").map(str::to_lowercase) {
-            let contains = |text: &str| text.to_lowercase().contains(&part);
-            found.retain(|port| port.text("description").is_some_and(contains));
-        }
-        in_nodes_asked(call, found).await
+        equal(ResourceField::Address, address_asked(call)?);
+        filter.description_contains = call.args.text("description_contains").map(str::to_lowercase);
+        Ok(Some(of_nodes_asked(call, filter)))
     }
 
     fn taken(port: &Resource) -> String {
@@ -166,9 +164,9 @@ async fn members(call: &Call, ident: &str, detail: bool) -> Reply {
     call.version.has(24).then_some(()).ok_or_else(|| ApiError::plain(404, ""))?;
     let wanted = list::wanted::<Port>(call, detail)?;
     let portgroup = portgroups::find(call, ident).await?;
-    let found = portgroups::members(call, &portgroup).await?;
+    let filter = portgroups::ports_of(&portgroup);
     let path = format!("portgroups/{ident}/ports");
-    list::collection::<Port>(call, found, &list::with_detail(&path, detail), wanted).await
+    list::collection::<Port>(call, filter, &list::with_detail(&path, detail), wanted).await
 }
 
 /// Reject a `local_link_connection` with other keys, or with values that are no texts.

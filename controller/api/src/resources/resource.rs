@@ -11,7 +11,7 @@ use crate::lock::Lock;
 use crate::shown;
 use model::{Node, ProvisionState, Resource, ResourceKind};
 use serde_json::{Map, Value};
-use store::{Noun, StoreError, Unique};
+use store::{Noun, ResourceField, ResourceFilter, StoreError, Unique};
 use uuid::Uuid;
 
 /// What Ironic says before the version that brought a resource.
@@ -71,12 +71,12 @@ pub trait ResourceHandler: 'static {
         std::future::ready(Ok(()))
     }
 
-    /// Those that the filters of the query let pass.
-    fn filtered(
+    /// `filter` with the filters of the query; `None` if nothing can match.
+    fn narrowed(
         call: &Call,
-        found: Vec<Resource>,
-    ) -> impl Future<Output = Result<Vec<Resource>, ApiError>> + Send {
-        equal(call, &Self::SPEC, found)
+        filter: ResourceFilter,
+    ) -> impl Future<Output = Result<Option<ResourceFilter>, ApiError>> + Send {
+        equal(call, &Self::SPEC, filter)
     }
 
     /// Add to the view what is no field, or hide what must not be shown.
@@ -103,17 +103,15 @@ pub trait ResourceHandler: 'static {
 pub async fn equal(
     call: &Call,
     spec: &ResourceSpec,
-    mut found: Vec<Resource>,
-) -> Result<Vec<Resource>, ApiError> {
-    if let Some(node) = filter::node_asked(call).await? {
-        found.retain(|resource| resource.node == Some(node));
-    }
-    for (name, _) in spec.filters.iter().filter(|(name, _)| spec.field(name).is_some()) {
-        if let Some(wanted) = call.args.text(name) {
-            found.retain(|resource| spec.read(resource, name) == wanted);
+    filter: ResourceFilter,
+) -> Result<Option<ResourceFilter>, ApiError> {
+    let mut filter = filter::of_node_asked(call, filter).await?;
+    for (name, _) in spec.filters {
+        if let (Some(field), Some(wanted)) = (ResourceField::named(name), call.args.text(name)) {
+            filter = filter.with(field, wanted.into());
         }
     }
-    Ok(found)
+    Ok(Some(filter))
 }
 
 impl ResourceSpec {

@@ -6,6 +6,11 @@ pub mod certificate_log;
 pub mod contact;
 pub mod inventory;
 pub mod lease;
+pub mod list;
+#[cfg(test)]
+mod list_cost;
 pub mod node;
+pub mod node_list;
 pub mod node_version;
 pub mod resource;
+pub mod resource_list;

@@ -80,6 +80,16 @@ pub fn by_uuid(connection: &Connection, uuid: Uuid) -> Result<Option<Node>> {
     Ok(select(connection, "node", sql, [uuid.to_string()])?.pop())
 }
 
+/// The nodes with these UUIDs, in their order.
+pub fn by_uuids(connection: &Connection, uuids: &[String]) -> Result<Vec<Node>> {
+    let sql = "SELECT uuid, open_secrets('node', uuid, doc) FROM node WHERE uuid = ?1";
+    let mut found = Vec::with_capacity(uuids.len());
+    for uuid in uuids {
+        found.extend(select(connection, "node", sql, [uuid])?);
+    }
+    Ok(found)
+}
+
 pub fn by_ident(connection: &Connection, ident: &str) -> Result<Option<Node>> {
     if let Ok(uuid) = Uuid::parse_str(ident)
         && let Some(node) = by_uuid(connection, uuid)?
@@ -95,11 +105,10 @@ pub fn all(connection: &Connection) -> Result<Vec<Node>> {
     select(connection, "node", sql, [])
 }
 
-/// SQLite looks at the state in each document: cheaper than to build all nodes, and rarely asked for.
 pub fn in_states(connection: &Connection, states: &[ProvisionState]) -> Result<Vec<Node>> {
     let states = serde_json::to_string(states).map_err(failed("writing states"))?;
     let sql = "SELECT uuid, open_secrets('node', uuid, doc) FROM node
-               WHERE json_extract(doc, '$.provision_state') IN (SELECT value FROM json_each(?1))
+               WHERE uuid IN (SELECT uuid FROM node_list WHERE provision_state IN (SELECT value FROM json_each(?1)))
                ORDER BY created_at, uuid";
     select(connection, "node", sql, [states])
 }

@@ -97,6 +97,16 @@ pub fn all(connection: &Connection, kind: ResourceKind, node: Option<Uuid>) -> R
     }
 }
 
+/// Those of a kind with these UUIDs, in their order.
+pub fn by_uuids(connection: &Connection, kind: ResourceKind, uuids: &[String]) -> Result<Vec<Resource>> {
+    let sql = "SELECT uuid, open_secrets('resource', uuid, doc) FROM resource WHERE kind = ?1 AND uuid = ?2";
+    let mut found = Vec::with_capacity(uuids.len());
+    for uuid in uuids {
+        found.extend(select(connection, TABLE, sql, [kind.as_str(), uuid])?);
+    }
+    Ok(found)
+}
+
 /// The stored resource; rejects one that is gone, or was written since it was read.
 fn at_version(connection: &Connection, kind: ResourceKind, uuid: Uuid, read: u64) -> Result<Resource> {
     match by_uuid(connection, kind, uuid)? {

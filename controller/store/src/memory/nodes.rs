@@ -8,6 +8,9 @@ use crate::error::{Noun, Result, StoreError, Unique};
 use crate::history_limits;
 use crate::inventory;
 use crate::lease::Lease;
+use crate::node_field::{FieldValue, NodeField};
+use crate::node_filter::NodeFilter;
+use crate::node_query::{NodePage, NodeQuery};
 use crate::nodes::NodeStore;
 use async_trait::async_trait;
 use model::agent::Contact;
@@ -92,6 +95,24 @@ impl NodeStore for MemoryStore {
         let mut nodes: Vec<_> = self.state().nodes.values().map(|row| row.node.clone()).collect();
         nodes.sort_by_key(|node| (node.created_at, node.uuid));
         Ok(nodes)
+    }
+
+    async fn node_page(&self, query: NodeQuery) -> Result<NodePage> {
+        Ok(query.page_of(self.state().nodes.values().map(|row| &row.node)))
+    }
+
+    async fn shards(&self, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
+        let filter =
+            project.map_or_else(NodeFilter::default, |project| NodeFilter::default().within(project));
+        let mut counts = BTreeMap::new();
+        for row in self.state().nodes.values().filter(|row| filter.matches(&row.node)) {
+            let shard = match NodeField::Shard.read(&row.node) {
+                FieldValue::Text(shard) => Some(shard),
+                _ => None,
+            };
+            *counts.entry(shard).or_default() += 1;
+        }
+        Ok(counts)
     }
 
     async fn update_node(&self, mut node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {

@@ -3,6 +3,7 @@
 use super::MemoryStore;
 use super::state::State;
 use crate::error::{Noun, Result, StoreError, Unique};
+use crate::resource_query::{ResourcePage, ResourceQuery};
 use crate::resources::{ResourceStore, ResourceWrite};
 use async_trait::async_trait;
 use model::{Bundle, Event, Node, Resource, ResourceKind, Scope};
@@ -110,6 +111,11 @@ impl ResourceStore for MemoryStore {
 
     async fn resource_by_key(&self, kind: ResourceKind, key: &str) -> Result<Resource> {
         self.state().by_key(kind, key).cloned().ok_or_else(|| StoreError::not_found(kind, key))
+    }
+
+    async fn resource_page(&self, query: ResourceQuery) -> Result<ResourcePage> {
+        let state = self.state();
+        Ok(query.page_of(state.resources.values(), |node| state.nodes.get(&node).map(|row| &row.node)))
     }
 
     async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>> {

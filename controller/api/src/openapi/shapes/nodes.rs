@@ -2,7 +2,7 @@
 
 use crate::driver_queries::INTERFACES;
 use crate::microversion::target_since;
-use crate::nodes::{list, states};
+use crate::nodes::{filter, states};
 use crate::openapi::shape::Shape;
 use crate::openapi::types::{self, closed, node_field, object, reference, text, text_or_null, texts};
 use crate::page;
@@ -34,12 +34,12 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
     let new = Shape::new;
     Some(match (method, path) {
         ("GET", "/v1/nodes") => new()
-            .filters(&list::FILTERS)
+            .filters(&filter::FILTERS)
             .query(&page::ARGS)
             .filters(&[("fields", 8)])
             .responds(200, types::page("nodes", "Node")),
         ("GET", "/v1/nodes/detail") => {
-            new().filters(&list::FILTERS).query(&page::ARGS).responds(200, types::page("nodes", "Node"))
+            new().filters(&filter::FILTERS).query(&page::ARGS).responds(200, types::page("nodes", "Node"))
         }
         ("POST", "/v1/nodes") => new().body(reference("NewNode")).responds(201, reference("Node")),
         ("GET", "/v1/nodes/{ident}") => new().filters(&[("fields", 8)]).responds(200, reference("Node")),

@@ -8,6 +8,7 @@ use crate::resources::field::{
 use crate::resources::resource::{ResourceHandler, ResourceSpec, TooOld, check_name, equal, named_node};
 use crate::schema::Kind;
 use model::{Resource, ResourceKind};
+use store::ResourceFilter;
 
 /// An allocation.
 pub struct Allocation;
@@ -62,10 +63,10 @@ impl ResourceHandler for Allocation {
         Ok(new)
     }
 
-    async fn filtered(call: &Call, found: Vec<Resource>) -> Result<Vec<Resource>, ApiError> {
+    async fn narrowed(call: &Call, filter: ResourceFilter) -> Result<Option<ResourceFilter>, ApiError> {
         if let Some(ident) = call.args.text("node") {
             named_node(call, ident).await?;
         }
-        equal(call, &Self::SPEC, found).await
+        equal(call, &Self::SPEC, filter).await
     }
 }

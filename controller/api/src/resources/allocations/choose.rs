@@ -3,15 +3,19 @@
 use super::allocation::Allocation;
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::fields;
 use crate::lock::{Lock, LockWait};
 use crate::resources::resource::refused;
 use model::history::{EventKind, Severity};
 use model::{Event, Node, ProvisionState, Resource, request};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use store::{ResourceWrite, StoreError, Unique, log_events};
+use store::{
+    FieldValue, NodeField, NodeFilter, NodeQuery, Place, ResourceWrite, StoreError, Unique, log_events,
+};
 use uuid::Uuid;
+
+/// Nodes that are read at a time, to be tried one after the other.
+const AT_ONCE: usize = 100;
 
 /// What came of giving a node to an allocation.
 enum Given {
@@ -29,33 +33,42 @@ enum Given {
 /// # Errors
 /// 409: all stay locked. Ironic then stores an allocation in the state `error`, which ends there; clients repeat a 409.
 pub async fn allocate(call: &Call, wish: Resource) -> Result<Resource, ApiError> {
-    let nodes = call.app.store.nodes().await?;
-    let mut suitable = match suitable(&wish, nodes) {
-        Ok(suitable) => suitable,
-        Err(why) => return failed(call, wish, &why).await,
-    };
-    // A node with the allocation's name first: a client that names both alike expects it.
-    suitable.sort_by_key(|node| node.name.is_none() || node.name != wish.name);
-    let count = suitable.len();
-    let mut busy = Vec::new();
-    for node in suitable {
-        let uuid = node.uuid;
-        match give(call, &wish, node).await? {
-            Given::Made(made) => return Ok(*made),
-            Given::Busy => busy.push(uuid),
-            Given::Gone => {}
+    let wanted = traits(&wish);
+    let mut nodes = Nodes::of(&wish);
+    // Those that only lack traits are counted too: the reason is another one.
+    let (mut free, mut suitable, mut busy) = (0_usize, 0_usize, Vec::new());
+    while let Some(batch) = nodes.next(call).await? {
+        free += batch.len();
+        for node in batch.into_iter().filter(|node| wanted.iter().all(|name| node.traits.contains(*name))) {
+            suitable += 1;
+            let uuid = node.uuid;
+            match give(call, &wish, node).await? {
+                Given::Made(made) => return Ok(*made),
+                Given::Busy => busy.push(uuid),
+                Given::Gone => {}
+            }
         }
     }
-    match first_released(call, &wish, busy).await? {
-        Some(made) => Ok(made),
-        None => failed(call, wish, &format!("could not reserve any of {count} suitable nodes")).await,
+    if let Some(made) = first_released(call, &nodes, busy).await? {
+        return Ok(made);
     }
+    let why = if suitable > 0 {
+        format!("could not reserve any of {suitable} suitable nodes")
+    } else if free > 0 {
+        let wanted: Vec<_> = wanted.into_iter().collect();
+        format!("no suitable nodes have the requested traits {}", wanted.join(", "))
+    } else if candidates(&wish).is_empty() {
+        format!("no available nodes match the resource class {}", class(&wish))
+    } else {
+        format!("none of the requested nodes are available and match the resource class {}", class(&wish))
+    };
+    failed(call, wish, &why).await
 }
 
 /// Give an allocation the first of these nodes that is released and still suits it; `None` once none suits it any more.
 async fn first_released(
     call: &Call,
-    wish: &Resource,
+    nodes: &Nodes<'_>,
     mut busy: Vec<Uuid>,
 ) -> Result<Option<Resource>, ApiError> {
     let Some(first) = busy.first().copied() else { return Ok(None) };
@@ -66,12 +79,12 @@ async fn first_released(
     loop {
         for uuid in look {
             let node = match call.app.store.node(uuid).await {
-                Ok(node) => suitable(wish, vec![node]).ok().and_then(|mut nodes| nodes.pop()),
+                Ok(node) => Some(node).filter(|node| nodes.suits(node)),
                 Err(StoreError::NotFound { .. }) => None,
                 Err(other) => return Err(other.into()),
             };
             let given = match node {
-                Some(node) => give(call, wish, node).await?,
+                Some(node) => give(call, nodes.wish, node).await?,
                 None => Given::Gone,
             };
             match given {
@@ -107,6 +120,105 @@ async fn give(call: &Call, wish: &Resource, node: Node) -> Result<Given, ApiErro
             Err(StoreError::Duplicate { what: Unique::InstanceUuid, value }.into())
         }
         Err(other) => Err(refused::<Allocation>(other, &given)),
+    }
+}
+
+/// The nodes that an allocation may be given, apart from their traits, some at a time.
+struct Nodes<'a> {
+    wish: &'a Resource,
+    filter: NodeFilter,
+    next: Next,
+    /// The node with the allocation's name.
+    first: Option<Uuid>,
+}
+
+/// Which nodes come next.
+enum Next {
+    /// The one with the allocation's name: a client that names both alike expects it.
+    Named,
+    /// Those after this place, in the order of creation.
+    After(Option<Place>),
+    /// None.
+    End,
+}
+
+impl<'a> Nodes<'a> {
+    fn of(wish: &'a Resource) -> Self {
+        let equal = vec![
+            (NodeField::ProvisionState, ProvisionState::Available.as_str().into()),
+            (NodeField::InstanceUuid, FieldValue::Null),
+            (NodeField::Maintenance, FieldValue::Bool(false)),
+            (NodeField::ResourceClass, class(wish).into()),
+        ];
+        let mut filter = NodeFilter { equal, ..NodeFilter::default() };
+        if let Some(owner) = wish.text("owner").filter(|owner| !owner.is_empty()) {
+            filter = filter.within(owner);
+        }
+        Self { wish, filter, next: Next::Named, first: None }
+    }
+
+    async fn next(&mut self, call: &Call) -> Result<Option<Vec<Node>>, ApiError> {
+        let mut nodes = match &self.next {
+            Next::End => return Ok(None),
+            Next::Named => {
+                let nodes = self.named(call).await?;
+                self.first = nodes.first().map(|node| node.uuid);
+                self.next = Next::After(None);
+                return Ok(Some(nodes));
+            }
+            Next::After(_) if !candidates(self.wish).is_empty() => {
+                self.next = Next::End;
+                self.requested(call).await?
+            }
+            Next::After(place) => {
+                let query =
+                    NodeQuery { after: place.clone(), ..NodeQuery::first(AT_ONCE, self.filter.clone()) };
+                let page = call.app.store.node_page(query).await?;
+                let last = page.nodes.last().filter(|_| page.more).map(|node| Place::of_node(node, None));
+                self.next = last.map_or(Next::End, |last| Next::After(Some(last)));
+                page.nodes
+            }
+        };
+        nodes.retain(|node| self.first != Some(node.uuid) && self.is_free(node));
+        Ok(Some(nodes))
+    }
+
+    async fn named(&self, call: &Call) -> Result<Vec<Node>, ApiError> {
+        let Some(name) = &self.wish.name else { return Ok(Vec::new()) };
+        let mut filter = self.filter.clone();
+        filter.equal.push((NodeField::Name, name.as_str().into()));
+        let mut nodes = call.app.store.node_page(NodeQuery::first(1, filter)).await?.nodes;
+        nodes.retain(|node| self.is_free(node));
+        Ok(nodes)
+    }
+
+    /// The nodes that the allocation asks for, in the order of creation.
+    async fn requested(&self, call: &Call) -> Result<Vec<Node>, ApiError> {
+        let mut nodes = Vec::new();
+        for uuid in candidates(self.wish).into_iter().filter_map(|uuid| Uuid::parse_str(uuid).ok()) {
+            match call.app.store.node(uuid).await {
+                Ok(node) if self.filter.matches(&node) => nodes.push(node),
+                Ok(_) | Err(StoreError::NotFound { .. }) => {}
+                Err(other) => return Err(other.into()),
+            }
+        }
+        nodes.sort_by_key(|node| (node.created_at, node.uuid));
+        nodes.dedup_by_key(|node| node.uuid);
+        Ok(nodes)
+    }
+
+    /// Whether a node that was read again may still be given.
+    fn suits(&self, node: &Node) -> bool {
+        let has_traits = traits(self.wish).iter().all(|name| node.traits.contains(*name));
+        self.filter.matches(node) && self.is_free(node) && has_traits
+    }
+
+    /// What the filter of the store does not say.
+    fn is_free(&self, node: &Node) -> bool {
+        let candidates = candidates(self.wish);
+        node.target_provision_state.is_none()
+            && node.power_state.is_some()
+            && (candidates.is_empty() || candidates.contains(&node.uuid.to_string().as_str()))
     }
 }
 
@@ -170,37 +282,8 @@ async fn write(
     Ok(made)
 }
 
-/// The nodes that an allocation may be given, or why there is none.
-fn suitable(wish: &Resource, mut nodes: Vec<Node>) -> Result<Vec<Node>, String> {
-    let class = wish.text("resource_class").unwrap_or_default();
-    let candidates = candidates(wish);
-    let owner = wish.text("owner").filter(|owner| !owner.is_empty());
-    nodes.retain(|node| {
-        node.provision_state == ProvisionState::Available
-            && node.target_provision_state.is_none()
-            && node.instance_uuid.is_none()
-            && node.power_state.is_some()
-            && !node.maintenance
-            && node.resource_class.as_deref() == Some(class)
-            && (candidates.is_empty() || candidates.contains(&node.uuid.to_string().as_str()))
-            && owner.is_none_or(|owner| {
-                ["owner", "lessee"].iter().any(|field| fields::read(node, field) == owner)
-            })
-    });
-    if nodes.is_empty() {
-        return Err(if candidates.is_empty() {
-            format!("no available nodes match the resource class {class}")
-        } else {
-            format!("none of the requested nodes are available and match the resource class {class}")
-        });
-    }
-    let wanted = traits(wish);
-    nodes.retain(|node| wanted.iter().all(|wanted| node.traits.contains(*wanted)));
-    if nodes.is_empty() {
-        let wanted: Vec<_> = wanted.into_iter().collect();
-        return Err(format!("no suitable nodes have the requested traits {}", wanted.join(", ")));
-    }
-    Ok(nodes)
+fn class(wish: &Resource) -> &str {
+    wish.text("resource_class").unwrap_or_default()
 }
 
 fn traits(wish: &Resource) -> BTreeSet<&str> {

@@ -15,6 +15,7 @@ use allocation::Allocation;
 use axum::extract::Path;
 use model::{Node, ProvisionState, Resource, ResourceKind};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use store::ResourceWrite;
 use uuid::Uuid;
 
@@ -116,13 +117,15 @@ async fn that_of(call: &Call, ident: &str) -> Result<Resource, ApiError> {
     found.ok_or_else(|| ApiError::client(404, format!("Allocation for node {ident} was not found")))
 }
 
-/// The allocation that a node holds, for its view.
-pub async fn held_by(call: &Call, node: &Node) -> Result<Option<Uuid>, ApiError> {
-    if node.instance_uuid.is_none() {
-        return Ok(None);
+/// The allocations that these nodes hold, each with its node, for their views. An allocation that holds a node has the UUID
+/// of the node's instance.
+pub async fn held_by(call: &Call, nodes: &[Node]) -> Result<BTreeSet<(Uuid, Uuid)>, ApiError> {
+    let instances: Vec<Uuid> = nodes.iter().filter_map(|node| node.instance_uuid).collect();
+    if instances.is_empty() {
+        return Ok(BTreeSet::new());
     }
-    let found = call.app.store.resources(ResourceKind::Allocation, Some(node.uuid)).await?;
-    Ok(found.first().map(|allocation| allocation.uuid))
+    let found = call.app.store.resources_by_uuid(ResourceKind::Allocation, &instances).await?;
+    Ok(found.iter().filter_map(|allocation| Some((allocation.node?, allocation.uuid))).collect())
 }
 
 /// End it. One that holds a node ends with the instance of that node.

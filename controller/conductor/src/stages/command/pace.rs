@@ -10,10 +10,14 @@
 use super::issued::Issued;
 use crate::agents;
 use crate::stages::view::View;
+use model::image::{WRITE_IMAGE, is_step};
 use std::time::Duration;
 
 /// The shortest pause between two questions.
 const SHORTEST: Duration = Duration::from_millis(50);
+/// The longest pause while an image is written: what a checkpoint has that was not asked for is written again after a power
+/// cut.
+const CHECKPOINTS: Duration = Duration::from_secs(2);
 /// A pause lasts the time that the command had run before it, divided by this.
 const SHARE: u32 = 4;
 
@@ -21,7 +25,8 @@ const SHARE: u32 = 4;
 pub(super) fn pause(view: &View, issued: &Issued) -> Duration {
     let longest = view.settings.agent_poll();
     if agents::of(&view.snapshot.contact).reports_ends() {
-        return longest;
+        let writes_image = is_step(&issued.step.step, WRITE_IMAGE);
+        return if writes_image { longest.min(CHECKPOINTS) } else { longest };
     }
     // An agent that has just acknowledged the command begins it now.
     let began = if issued.accepted { issued.sent_to.at } else { view.snapshot.now };

@@ -1,0 +1,69 @@
+//! Lists that are sorted by a field of which the store has no index: what the field shows depends on the caller, on the
+//! settings or on other rows, or few clients sort by it. All nodes that match are read, some at a time.
+
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::page::Page;
+use crate::view::NodeView;
+use model::Node;
+use serde_json::Value;
+use std::cmp::Ordering;
+use std::time::Instant;
+use store::{NodeFilter, NodePage, NodeQuery, Place, StoreError};
+
+/// Nodes that are read at a time.
+const AT_ONCE: usize = 500;
+
+/// A node with what the list is sorted by.
+type Keyed = (Value, Node);
+
+/// The page after `marker`.
+///
+/// # Errors
+/// 400: it takes longer than the time limit of lists.
+pub async fn page(
+    call: &Call,
+    page: &Page,
+    filter: NodeFilter,
+    marker: Option<Node>,
+) -> Result<NodePage, ApiError> {
+    let (begun, limit) = (Instant::now(), call.app.settings.list_time_limit);
+    let after = match marker {
+        None => None,
+        Some(node) => keyed(call, page, vec![node]).await?.pop(),
+    };
+    let mut query = NodeQuery { time_limit: limit, ..NodeQuery::first(AT_ONCE, filter) };
+    // Never more than one page and what was read last.
+    let mut first: Vec<Keyed> = Vec::new();
+    loop {
+        let read = call.app.store.node_page(query.clone()).await?;
+        query.after = read.nodes.last().map(|node| Place::of_node(node, None));
+        let mut next = keyed(call, page, read.nodes).await?;
+        if let Some(after) = &after {
+            next.retain(|node| order(page, node, after) == Ordering::Greater);
+        }
+        first.extend(next);
+        first.sort_by(|one, other| order(page, one, other));
+        first.truncate(page.limit.saturating_add(1));
+        if !read.more {
+            break;
+        }
+        if begun.elapsed() >= limit {
+            return Err(StoreError::TooSlow(limit).into());
+        }
+    }
+    let more = first.len() > page.limit;
+    first.truncate(page.limit);
+    Ok(NodePage { nodes: first.into_iter().map(|(_, node)| node).collect(), more })
+}
+
+async fn keyed(call: &Call, page: &Page, nodes: Vec<Node>) -> Result<Vec<Keyed>, ApiError> {
+    let wanted = [page.sort_key.clone()];
+    let views = NodeView::gather_all(call, nodes, Some(&wanted)).await?;
+    let key = |view: &NodeView| view.field(&call.app, call.version, &page.sort_key);
+    Ok(views.into_iter().map(|view| (key(&view), view.into_node())).collect())
+}
+
+fn order(page: &Page, (key, node): &Keyed, (other_key, other): &Keyed) -> Ordering {
+    page.order(key, other_key).then((node.created_at, node.uuid).cmp(&(other.created_at, other.uuid)))
+}
