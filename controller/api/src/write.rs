@@ -11,8 +11,8 @@ use store::{StoreError, log_events};
 /// A changed node with the events of the change.
 pub type Change = (Node, Vec<Event>);
 
-/// Change a node, whoever works on it. `judge` is called once for each attempt, with the node as it is then; what it refuses is
-/// refused at once and changes nothing.
+/// Change a node, also while a conductor works on it. `judge` is called once for each attempt, with the node as it is then; what
+/// it refuses is refused at once and changes nothing.
 pub async fn change(
     call: &Call,
     ident: &str,

@@ -248,7 +248,7 @@ async fn an_allocation_takes_a_free_node_before_one_that_is_locked() {
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }
 
-/// The node that it waits for is given to nobody else meanwhile, or it goes on without it.
+/// The node that it waits for is given to no one else meanwhile, or it goes on without it.
 #[tokio::test(start_paused = true)]
 async fn an_allocation_does_not_wait_for_a_node_that_no_longer_suits_it() {
     let api = Api::new();
