@@ -35,6 +35,7 @@ fn controller(shelf: &Path, keys: Vec<bundle::PublicKey>) -> (tokio::runtime::Ru
             bundles: Some(Arc::new(bundle_store)),
             images: Default::default(),
             certificate_key: None,
+            lock_waits: Default::default(),
             settings: Settings::default(),
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
