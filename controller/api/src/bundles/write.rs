@@ -8,9 +8,13 @@ use axum::body::Body;
 use axum::extract::{FromRequest, Path, Request, State};
 use axum::http::{HeaderMap, Response, header};
 use axum::response::IntoResponse;
+use http_body_util::BodyExt;
 use model::{Bundle, Scope};
 use serde_json::{Map, Value};
 use std::sync::Arc;
+
+/// Most bytes that are read of a file whose request is refused.
+const DRAINED: usize = 1 << 20;
 
 /// `POST /v1/anneal/bundles[?scope=all][&digest=SHA-256]`: the file is the body. 201, with the bundle that it
 /// replaces as `replaced`.
@@ -26,8 +30,13 @@ pub async fn add(State(app): State<Arc<App>>, request: Request) -> Response<Body
 
 async fn receive(call: Call, headers: &HeaderMap, body: Body) -> Reply {
     let bundle_store = call.app.bundle_store()?;
-    call.args.only(&["scope", "digest"])?;
-    let scope = scope::read(&call).await?.unwrap_or(Scope::All);
+    let scope = match asked_scope(&call).await {
+        Ok(scope) => scope,
+        Err(refused) => {
+            drain(body).await;
+            return Err(refused);
+        }
+    };
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     let (upload, found) = bundle_store.receive(body, length).await?;
     if let Some(expected) = call.args.text("digest").filter(|expected| *expected != found.digest) {
@@ -55,6 +64,22 @@ async fn receive(call: Call, headers: &HeaderMap, body: Body) -> Reply {
     let replaced = bundle_store.keep(&*call.app.store, upload, bundle).await?;
     shown["replaced"] = replaced.map_or(Value::Null, |old| read::view(&old));
     Ok(json(201, &shown))
+}
+
+async fn asked_scope(call: &Call) -> Result<Scope, ApiError> {
+    call.args.only(&["scope", "digest"])?;
+    Ok(scope::read(call).await?.unwrap_or(Scope::All))
+}
+
+/// Read the beginning of a file that is not wanted: a client that still sends when the connection is closed does not see the
+/// answer.
+async fn drain(mut body: Body) {
+    let mut left = DRAINED;
+    while let Some(Ok(frame)) = body.frame().await {
+        let length = frame.data_ref().map_or(0, |data| data.len());
+        let Some(rest) = left.checked_sub(length) else { return };
+        left = rest;
+    }
 }
 
 /// `DELETE /v1/anneal/bundles/{digest}[?scope=…]`: from one scope, or from all. 204.
