@@ -92,7 +92,9 @@ async fn stopped_by_its_user(controller: &Controller, name: &str) -> Result<()> 
     wait::until("the harm to be under way, and reported in a heartbeat", LONG, || async {
         let node = Node::now(controller, NODE).await?;
         ensure!(!node.state().ends_with("failed"), "{}: {}", node.state(), node.last_error());
-        Ok(node.anneal()["progress"].to_string().contains(ON).then_some(()))
+        // The progress of the step before is shown until the next heartbeat.
+        let runs = node.state() == "clean wait" && node.0["clean_step"]["step"] == format!("{name}_step");
+        Ok((runs && node.anneal()["progress"].to_string().contains(ON)).then_some(()))
     })
     .await?;
     controller.provision(NODE, "abort").await?;
