@@ -21,7 +21,7 @@ use tokio::time::sleep;
 const LIMIT: u64 = 600;
 
 /// As [`deployment::world`], with a deployment that awaits a hello.
-async fn world() -> Arc<World> {
+pub async fn world() -> Arc<World> {
     let world = deployment::world().await;
     let ask = |node: &mut Node| {
         let info = json!({
@@ -35,7 +35,7 @@ async fn world() -> Arc<World> {
     world
 }
 
-fn awaits(node: &Node) -> bool {
+pub fn awaits(node: &Node) -> bool {
     matches!(node.run.as_ref().map(|run| &run.cursor), Some(Cursor::AwaitHello { .. }))
 }
 

@@ -1,16 +1,14 @@
 //! A node that loses power while it boots: it boots again, at most `max_interruptions` times in a row.
 
-use crate::deployment;
+use crate::hello::{self, awaits};
 use crate::situation::{NOW, at, heard, node, recorded, snapshot};
 use crate::world::{World, step};
 use conductor::Settings;
 use conductor::decision::{Action, ActionError, Decision, Outcome};
 use conductor::stages::{apply_outcome, decide};
 use model::abilities::Inspect;
-use model::hello::WAIT_FOR_HELLO;
 use model::run::Cursor;
 use model::{Contact, Node, PowerState, ProvisionState, StepKind, Verb, Wait};
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use store::prelude::*;
@@ -174,30 +172,12 @@ fn an_agent_that_cannot_be_asked_for_its_steps_may_have_lost_power() {
     }
 }
 
-/// A deployment that awaits the hello of its instance for 600 s, and has started it.
-async fn awaiting_hello() -> Arc<World> {
-    let world = deployment::world().await;
-    let ask = |node: &mut Node| {
-        let info = json!({
-            "image_source": "https://images/cloud.raw", "image_os_hash_algo": "sha256",
-            "image_os_hash_value": "0".repeat(64), WAIT_FOR_HELLO: 600,
-        });
-        node.instance_info = info.as_object().unwrap().clone();
-    };
-    world.put(ProvisionState::Available, ask).await;
-    world
-}
-
-fn awaits(node: &Node) -> bool {
-    matches!(node.run.as_ref().map(|run| &run.cursor), Some(Cursor::AwaitHello { .. }))
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_loses_power_before_its_hello_is_powered_on_again() {
-    let world = awaiting_hello().await;
+    let world = hello::world().await;
     let _conductor = world.conductor(Settings::default());
     world.verb(Verb::Deploy).await;
-    let before = world.until("the hello is awaited", awaits).await;
+    let before = world.until("the hello is awaited", |node| awaits(node) && node.wait.is_some()).await;
     world.switch(false);
     let cut = world.clock.seconds();
     // The BMC is deaf at first.
@@ -210,14 +190,14 @@ async fn an_instance_that_loses_power_before_its_hello_is_powered_on_again() {
     assert!(took < 60.0 + SOON, "{took} s");
     let now = world.until("that is stored", |node| node.power_state == Some(PowerState::On)).await;
     assert!(awaits(&now));
-    assert_eq!(now.wait, before.wait.or(now.wait.clone()), "the time for the hello goes on");
+    assert_eq!(now.wait, before.wait, "the time for the hello goes on");
     let texts = world.texts().await;
     assert!(texts.iter().any(|text| text.ends_with("it is powered on again")), "{texts:#?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_goes_off_again_and_again_fails_its_deployment() {
-    let world = awaiting_hello().await;
+    let world = hello::world().await;
     let _conductor = world.conductor(Settings::default());
     world.verb(Verb::Deploy).await;
     world.until("the hello is awaited", awaits).await;
