@@ -13,7 +13,7 @@
 //!   agent_lost        … and either of both dies
 //!   agent_trust       … or another agent takes its place
 //!   real_ironic       Ironic                    anneal-agent            anneal
-//!   power_races       both, one after the other none                    (only when named)
+//!   power_races       both, one after the other none
 //!   schemathesis      anneal-controller         none                    schemathesis
 //!   calibration       Ironic                    ironic-python-agent     anneal      (only when named)
 //! ```

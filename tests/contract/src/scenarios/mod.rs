@@ -55,7 +55,7 @@ const ALL: [Scenario; 13] = [
     Scenario { name: "agent_lost", run: agent_lost::run, by_default: true, parallel: true },
     Scenario { name: "agent_trust", run: agent_trust::run, by_default: true, parallel: true },
     Scenario { name: "real_ironic", run: real_ironic::run, by_default: true, parallel: false },
-    Scenario { name: "power_races", run: power_races::run, by_default: false, parallel: true },
+    Scenario { name: "power_races", run: power_races::run, by_default: true, parallel: true },
     Scenario { name: "schemathesis", run: schemathesis::run, by_default: true, parallel: true },
     Scenario { name: "calibration", run: calibration::run, by_default: false, parallel: false },
 ];
