@@ -87,6 +87,7 @@ impl From<SubmitError> for Fault {
     fn from(error: SubmitError) -> Self {
         let status = match &error {
             SubmitError::Busy(_) | SubmitError::Reused { .. } => StatusCode::CONFLICT,
+            SubmitError::OldEpoch(_) => StatusCode::PRECONDITION_FAILED,
             SubmitError::Unknown(UnknownCommand::Extension(_)) => StatusCode::NOT_FOUND,
             SubmitError::Unknown(_) => StatusCode::BAD_REQUEST,
         };
@@ -163,8 +164,8 @@ async fn submit(
     body: Body,
 ) -> Result<Response, Fault> {
     context.authorize(&query)?;
-    let (name, params, id) = parse(&read(body).await?)?;
-    let (command, mode) = context.executor.submit(&name, params, id.as_deref())?;
+    let Parsed { name, params, id, epoch } = parse(&read(body).await?)?;
+    let (command, mode) = context.executor.submit(&name, params, id.as_deref(), epoch)?;
     if command.command_status == Status::Running && (mode == Mode::Sync || wait(&query)) {
         let id = command.id.clone();
         return Ok(Json(context.executor.ended(&id).await.unwrap_or(command)).into_response());
@@ -187,7 +188,13 @@ async fn read(body: Body) -> Result<Vec<u8>, Fault> {
     }
 }
 
-type Parsed = (String, Map<String, Value>, Option<String>);
+/// A command as it was sent.
+struct Parsed {
+    name: String,
+    params: Map<String, Value>,
+    id: Option<String>,
+    epoch: Option<u64>,
+}
 
 fn parse(body: &[u8]) -> Result<Parsed, Fault> {
     let body: Value = serde_json::from_slice(body)
@@ -206,7 +213,13 @@ fn parse(body: &[u8]) -> Result<Parsed, Fault> {
             )));
         }
     };
-    Ok((name.to_owned(), params.clone(), id))
+    let epoch = match body.get("anneal_epoch") {
+        None | Some(Value::Null) => None,
+        Some(epoch) => Some(epoch.as_u64().ok_or_else(|| {
+            Fault::bad_request(format_args!("Invalid anneal_epoch {epoch}: an integer from 0 on"))
+        })?),
+    };
+    Ok(Parsed { name: name.to_owned(), params: params.clone(), id, epoch })
 }
 
 fn is_id(id: &str) -> bool {

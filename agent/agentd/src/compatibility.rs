@@ -18,7 +18,8 @@ test fails when this page is stale. It compares with ironic-python-agent 13.0.0.
 
 Errors are `{\"faultcode\", \"faultstring\"}` with ironic-python-agent's status codes and texts: 400 for an invalid body or
 name, 401 without the token, 404, 405, 409 while another command runs. 413 and 408 are ours, for bodies that are
-too long or too slow. Wrong parameters give a failed command with an error of type `TypeError`, and never 500.
+too long or too slow, and 412, for a command whose `anneal_epoch` is older than that of an earlier one: the controller's
+lease on the node was taken over. Wrong parameters give a failed command with an error of type `TypeError`, and never 500.
 
 ";
 

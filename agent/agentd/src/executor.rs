@@ -7,7 +7,7 @@
 
 use crate::commands::{self, Call, Command, Mode, UnknownCommand};
 use crate::memory;
-use crate::registry::{Cancel, Ending, Submission};
+use crate::registry::{Cancel, Ending, OldEpoch, Submission};
 use crate::state::{State, random_id};
 use agent_protocol::command::{CommandStatus, Status};
 use hwm_sdk::StepContext;
@@ -36,6 +36,9 @@ pub enum SubmitError {
         /// Its command.
         command_name: String,
     },
+    /// Another controller, or a later pass of this one, drives the node by now.
+    #[error("412 Precondition Failed: {0}")]
+    OldEpoch(#[from] OldEpoch),
 }
 
 /// The executor of an agent's commands.
@@ -65,18 +68,21 @@ impl Executor {
     /// Accept a command and start it. The returned status may still be running; `Mode` says whether the answer waits.
     ///
     /// # Errors
-    /// The name is unknown, another command runs, or the id belongs to another command.
+    /// The name is unknown, another command runs, the id belongs to another command, or the epoch is an old one.
     pub fn submit(
         self: &Arc<Self>,
         name: &str,
         params: Map<String, Value>,
         wanted_id: Option<&str>,
+        epoch: Option<u64>,
     ) -> Result<(CommandStatus, Mode), SubmitError> {
         if name == CANCEL {
+            self.state.registry().admit(epoch)?;
             return self.cancel(&params, wanted_id).map(|status| (status, Mode::Sync));
         }
         let (_, short_name) = commands::split(name)?;
         let mut registry = self.state.registry();
+        registry.admit(epoch)?;
         // IPA's order: an agent that is busy answers so before it looks the name up.
         let command = match (commands::find(name), registry.running()) {
             (Ok(command), _) => command,

@@ -27,6 +27,17 @@ pub struct Registry {
     by_id: HashMap<String, usize>,
     running: Option<usize>,
     ended: Vec<usize>,
+    newest_epoch: u64,
+}
+
+/// A command was sent under a lease that has been taken over since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the command was sent under the lease with epoch {sent}, and the newest is that with epoch {newest}")]
+pub struct OldEpoch {
+    /// Epoch of the command.
+    pub sent: u64,
+    /// The newest that a command was sent with.
+    pub newest: u64,
 }
 
 struct Entry {
@@ -95,6 +106,22 @@ pub enum Cancel {
 }
 
 impl Registry {
+    /// Admit a command that was sent under the lease with this epoch, if it is not older than that of an earlier command.
+    /// A controller that has no leases (Ironic) sends no epoch.
+    ///
+    /// # Errors
+    /// It is older.
+    pub fn admit(&mut self, epoch: Option<u64>) -> Result<(), OldEpoch> {
+        match epoch {
+            Some(sent) if sent < self.newest_epoch => Err(OldEpoch { sent, newest: self.newest_epoch }),
+            Some(sent) => {
+                self.newest_epoch = sent;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Take a command named `command_name` (without extension) under the id the controller wants,
     /// or under `fresh_id` when it has no wish.
     pub fn submit(&mut self, command_name: &str, wanted: Option<&str>, fresh_id: String) -> Submission {
@@ -314,6 +341,19 @@ mod tests {
         assert!(context.is_cancelled());
         assert_eq!(registry.running().map(|running| running.id), Some(id));
         assert_eq!(registry.ended(), ["b"]);
+    }
+
+    #[test]
+    fn a_command_of_an_older_lease_is_not_admitted() {
+        let mut registry = Registry::default();
+        for (sent, newest) in
+            [(None, None), (Some(5), None), (None, None), (Some(4), Some(5)), (Some(5), None)]
+        {
+            let expected = newest.map_or(Ok(()), |newest| Err(OldEpoch { sent: 4, newest }));
+            assert_eq!(registry.admit(sent), expected, "{sent:?}");
+        }
+        assert_eq!(registry.admit(Some(6)), Ok(()));
+        assert_eq!(registry.admit(Some(5)), Err(OldEpoch { sent: 5, newest: 6 }), "the newest counts");
     }
 
     /// A controller learns from a heartbeat that its command has ended, however many ended before it.

@@ -93,6 +93,22 @@ async fn a_controller_that_offers_the_extension_gets_everything() {
     assert_eq!(ended["progress"], Value::Null);
     assert_eq!(probe.runs.load(Ordering::SeqCst), 2);
 
+    // A controller whose lease was taken over starts and stops nothing.
+    let under = |epoch: Value, mut command: Value| {
+        command["anneal_epoch"] = epoch;
+        command
+    };
+    assert_eq!(remote.post(&under(json!(9), step("probe_quick", "new")), true).await.0, 200);
+    let runs = probe.runs.load(Ordering::SeqCst);
+    for command in [step("probe_quick", "old"), step("probe_quick", "new"), cancel.clone()] {
+        let (status, refused) = remote.post(&under(json!(8), command), true).await;
+        let text = "412 Precondition Failed: the command was sent under the lease with epoch 8, and the newest is that with epoch 9";
+        assert_eq!((status, &refused["faultstring"]), (412, &text.into()));
+    }
+    assert_eq!(remote.post(&under(json!(-1), step("probe_quick", "old")), true).await.0, 400);
+    assert_eq!(remote.get("old", false).await.0, 404, "it was not accepted");
+    assert_eq!(probe.runs.load(Ordering::SeqCst), runs);
+
     // A panic fails its step; the agent goes on.
     let (_, crashed) = remote.post(&step("probe_crash", "four"), true).await;
     assert_eq!(

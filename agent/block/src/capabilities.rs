@@ -219,3 +219,30 @@ pub fn scsi(drive: &dyn Transport) -> io::Result<scsi::Capabilities> {
 
 /// Another host has reserved the disk for itself (SAM-6 5.3.1).
 const RESERVATION_CONFLICT: u8 = 0x18;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A drive that answers everything with this reply.
+    struct Answers(Reply);
+
+    impl Transport for Answers {
+        fn scsi(&self, _: &[u8], _: Data<'_>, _: std::time::Duration) -> io::Result<Reply> {
+            Ok(self.0.clone())
+        }
+    }
+
+    /// ATA PASS-THROUGH INFORMATION AVAILABLE (SAT-4 12.2.5) reports the registers of a command that ended well.
+    #[test]
+    fn a_command_ended_well_that_only_reports_its_registers() {
+        let answered = |asc: u8, ascq: u8| {
+            let mut sense = vec![0x72, 0x01, asc, ascq, 0, 0, 0, 14, 0x09, 0x0c];
+            sense.extend([0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x40, 0x50]);
+            let reply = Reply { status: 2, sense, ..Reply::default() };
+            ata_transfer(&Answers(reply), &ata::Command::IDENTIFY, Data::None, QUESTION)
+        };
+        assert!(answered(0x00, 0x1d).is_ok());
+        assert!(matches!(answered(0x00, 0x00), Err(ata::Error::Aborted(_))), "any other sense is a failure");
+    }
+}

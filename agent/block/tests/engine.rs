@@ -89,6 +89,7 @@ fn a_format_that_fills_with_ones_is_held_to_change_and_one_that_zeroes_to_zero()
         assert_eq!(record.ending, Ending::Erased);
         let seen = record.verification.unwrap();
         assert_eq!((seen.expected.as_str(), seen.unchanged_samples, seen.passed), (expected, 0, true));
+        assert_eq!(seen.mismatched_bytes, 0, "no particular content was expected");
     }
 }
 

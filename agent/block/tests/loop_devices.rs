@@ -192,8 +192,10 @@ fn a_disk_that_is_held_for_a_moment_is_opened_when_it_is_let_go() {
         std::thread::sleep(std::time::Duration::from_millis(200));
         drop(held);
     });
-    block::Device::open(&block::Roots::default(), &probe).unwrap();
+    let device = block::Device::open(&block::Roots::default(), &probe).unwrap();
     moment.join().unwrap();
+    assert_eq!(device.probe(), &probe, "as it was judged");
+    assert_eq!(Target::name(&device), probe.disk.describe());
 }
 
 #[test]

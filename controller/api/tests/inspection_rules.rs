@@ -28,7 +28,11 @@ impl Executor for Switch {
         Ok(Arc::new(Abilities { agent: true, inspect, rescue, steps: BTreeMap::new() }))
     }
 
-    async fn act(&self, _: &Node, _: &Contact, action: &Action) -> Outcome {
+    fn unfenced_call(&self, _: &Contact, _: &Action) -> Duration {
+        Duration::ZERO
+    }
+
+    async fn act(&self, _: u64, _: &Node, _: &Contact, action: &Action) -> Outcome {
         match action {
             Action::SetPower(target) => {
                 let state = target.resulting_state();

@@ -46,6 +46,10 @@ use async_trait::async_trait;
 use model::Health;
 pub use model::{PowerState, PowerTarget};
 use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// One request to a BMC, or one run of ipmitool, with its answer, takes no longer.
+pub const LONGEST_REQUEST: Duration = Duration::from_secs(30);
 
 /// One node's BMC.
 ///

@@ -14,6 +14,7 @@ use model::{
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use store::Clock;
 use tokio::sync::Semaphore;
 
@@ -32,8 +33,12 @@ pub trait Executor: Send + Sync {
     /// Why the interfaces cannot be used.
     fn abilities(&self, node: &Node) -> Result<Arc<Abilities>, String>;
 
-    /// Perform one action for a node.
-    async fn act(&self, node: &Node, contact: &Contact, action: &Action) -> Outcome;
+    /// How long one call may take that this action makes to something that refuses nothing under a lost lease: a BMC, or an
+    /// agent that knows of no epochs. Zero where it makes none.
+    fn unfenced_call(&self, contact: &Contact, action: &Action) -> Duration;
+
+    /// Perform one action for a node, under the lease with this epoch. It may be dropped when the lease is lost.
+    async fn act(&self, epoch: u64, node: &Node, contact: &Contact, action: &Action) -> Outcome;
 }
 
 /// Acts on real BMCs and real agents.
@@ -73,10 +78,15 @@ impl LiveExecutor {
     }
 
     /// Store the logs of the node's ramdisk in the file of this name.
-    async fn collect_logs(&self, contact: &Contact, name: &str) -> Result<Outcome, ActionError> {
+    async fn collect_logs(
+        &self,
+        agents: &AgentClient,
+        contact: &Contact,
+        name: &str,
+    ) -> Result<Outcome, ActionError> {
         // The semaphore is never closed.
         let _turn = self.fetching_logs.acquire().await;
-        self.agents.collect_logs(contact, &self.logs, name).await.map(|()| Outcome::Done)
+        agents.collect_logs(contact, &self.logs, name).await.map(|()| Outcome::Done)
     }
 
     async fn bmc(&self, node: &Node, action: &Action) -> Result<Outcome, BmcError> {
@@ -213,7 +223,27 @@ impl Executor for LiveExecutor {
         Ok(known.entry(chosen).or_insert(Arc::new(able)).clone())
     }
 
-    async fn act(&self, node: &Node, contact: &Contact, action: &Action) -> Outcome {
+    fn unfenced_call(&self, contact: &Contact, action: &Action) -> Duration {
+        match action {
+            Action::VerifyBmc
+            | Action::ReadPower
+            | Action::ReadState
+            | Action::SetPower(_)
+            | Action::ReadBootDevice
+            | Action::SetBootDevice
+            | Action::RestoreBootDevice(_)
+            | Action::RunStep { .. }
+            | Action::InspectBmc => bmc::LONGEST_REQUEST,
+            Action::AskSteps(_)
+            | Action::SendStep { .. }
+            | Action::AskCommand { .. }
+            | Action::CancelCommand { .. }
+            | Action::CollectLogs(_) => self.agents.unfenced_call(contact),
+        }
+    }
+
+    async fn act(&self, epoch: u64, node: &Node, contact: &Contact, action: &Action) -> Outcome {
+        let agents = self.agents.under(epoch);
         match action {
             Action::VerifyBmc
             | Action::ReadPower
@@ -223,20 +253,20 @@ impl Executor for LiveExecutor {
             | Action::SetBootDevice
             | Action::RestoreBootDevice(_) => self.bmc(node, action).await.unwrap_or_else(failed),
             Action::RunStep { step, polling, .. } if is_core_step_of_direct(&step.step) => {
-                image_download::prepare(self.agents.images(), node, contact, *polling).await
+                image_download::prepare(agents.images(), node, contact, *polling).await
             }
             Action::RunStep { command_id, kind, step, polling } => {
                 self.run_step(node, command_id, *kind, step, *polling).await.unwrap_or_else(failed)
             }
             Action::InspectBmc => self.inspect(node).await.unwrap_or_else(failed),
-            Action::AskSteps(kind) => self.agents.ask_steps(node, contact, *kind).await,
+            Action::AskSteps(kind) => agents.ask_steps(node, contact, *kind).await,
             Action::SendStep { command_id, run, step } => {
-                self.agents.send_step(node, contact, command_id, *run, step).await
+                agents.send_step(node, contact, command_id, *run, step).await
             }
-            Action::AskCommand { command_id } => self.agents.ask_command(contact, command_id).await,
-            Action::CancelCommand { command_id } => self.agents.cancel(contact, command_id).await,
+            Action::AskCommand { command_id } => agents.ask_command(contact, command_id).await,
+            Action::CancelCommand { command_id } => agents.cancel(contact, command_id).await,
             Action::CollectLogs(name) => {
-                self.collect_logs(contact, name).await.unwrap_or_else(Outcome::Failed)
+                self.collect_logs(&agents, contact, name).await.unwrap_or_else(Outcome::Failed)
             }
         }
     }

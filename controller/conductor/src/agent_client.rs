@@ -34,6 +34,8 @@ pub struct AgentClient {
     images: ImageStore,
     rules: Rules,
     hello_url: String,
+    epoch: Option<u64>,
+    timeout: Duration,
 }
 
 /// Why the agent returned no plan of an erase.
@@ -60,13 +62,25 @@ enum Fault {
 impl AgentClient {
     /// A client over HTTPS whose calls end within `timeout`.
     pub fn new(timeout: Duration) -> Self {
-        Self::over(Arc::new(Https::new(timeout)))
+        Self { timeout, ..Self::over(Arc::new(Https::new(timeout))) }
     }
 
     /// A client over another transport.
     pub fn over(transport: Arc<dyn AgentTransport>) -> Self {
         let (required, images) = (RequiredVerification::default(), ImageStore::default());
-        Self { transport, required, images, rules: Rules::default(), hello_url: String::new() }
+        let (rules, hello_url) = (Rules::default(), String::new());
+        Self { transport, required, images, rules, hello_url, epoch: None, timeout: Duration::ZERO }
+    }
+
+    /// How long a call to this agent may take that it would not refuse under a lost lease.
+    pub(crate) fn unfenced_call(&self, contact: &Contact) -> Duration {
+        if agents::of(contact).takes_command_ids() { Duration::ZERO } else { self.timeout }
+    }
+
+    /// Whose commands carry the epoch of a lease: an agent of ours refuses them once it was sent a newer one.
+    #[must_use]
+    pub fn under(&self, epoch: u64) -> Self {
+        Self { epoch: Some(epoch), ..self.clone() }
     }
 
     /// With the verification of erases that agents are asked for.
@@ -129,7 +143,7 @@ impl AgentClient {
     ) -> Result<AdvertisedSteps, Box<Outcome>> {
         let kind = kind.as_str();
         let params = json!({ "node": self.node_as_sent(node, contact), "ports": [] });
-        let request = request(&format!("{kind}.get_{kind}_steps"), params, None);
+        let request = self.request(contact, &format!("{kind}.get_{kind}_steps"), params, None);
         let status: CommandStatus = match self.call(contact, Method::POST, "?wait=true", Some(&request)).await
         {
             Ok(status) => status,
@@ -201,8 +215,7 @@ impl AgentClient {
             }
         }
         let name = format!("{}.{}", command.extension, command.short);
-        let request =
-            request(&name, command.params, agent.takes_command_ids().then(|| command_id.to_owned()));
+        let request = self.request(contact, &name, command.params, Some(command_id));
         match self.call(contact, Method::POST, "?wait=false", Some(&request)).await {
             Ok(status) => Outcome::Command(status),
             Err(Fault::Status(StatusCode::CONFLICT, text)) => Outcome::Busy(text),
@@ -239,7 +252,7 @@ impl AgentClient {
 
     /// Ask the agent to stop a command, then ask for the command's status.
     pub async fn cancel(&self, contact: &Contact, command_id: &str) -> Outcome {
-        let request = request("anneal.cancel", json!({ "command_id": command_id }), None);
+        let request = self.request(contact, "anneal.cancel", json!({ "command_id": command_id }), None);
         let cancelled: Result<Value, Fault> =
             self.call(contact, Method::POST, "?wait=true", Some(&request)).await;
         match cancelled {
@@ -259,7 +272,7 @@ impl AgentClient {
         name: &str,
     ) -> Result<(), ActionError> {
         let failed = |fault: Fault| fault.into_error("send its logs");
-        let request = request("log.collect_system_logs", json!({}), None);
+        let request = self.request(contact, "log.collect_system_logs", json!({}), None);
         let limit = agent_answer::with_archive(archive.max_bytes());
         let call = agent_call(limit, contact, Method::POST, "?wait=true", Some(&request)).map_err(failed)?;
         let mut download = LogDownload::to(archive.clone(), name.to_owned());
@@ -284,7 +297,7 @@ impl AgentClient {
     pub async fn plan_erase(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, PlanError> {
         let mut params = json!({ "step": step, "node": self.node_as_sent(node, contact) });
         add_psids(&mut params, node, contact, step["step"].as_str().unwrap_or_default());
-        let request = request("anneal.plan_erase", params, None);
+        let request = self.request(contact, "anneal.plan_erase", params, None);
         let status: CommandStatus = match self.call(contact, Method::POST, "?wait=true", Some(&request)).await
         {
             Ok(status) => status,
@@ -297,6 +310,21 @@ impl AgentClient {
                 let reason = status.command_error.map(|error| error.details);
                 Err(PlanError::Refused(reason.unwrap_or_else(|| format!("plan_erase ended {state:?}"))))
             }
+        }
+    }
+
+    /// A command. What only our agent understands is sent to no other.
+    fn request(&self, contact: &Contact, name: &str, params: Value, id: Option<&str>) -> CommandRequest {
+        let params = match params {
+            Value::Object(params) => params,
+            _ => Map::new(),
+        };
+        let is_ours = agents::of(contact).takes_command_ids();
+        CommandRequest {
+            name: name.to_owned(),
+            params,
+            anneal_command_id: id.filter(|_| is_ours).map(str::to_owned),
+            anneal_epoch: self.epoch.filter(|_| is_ours),
         }
     }
 
@@ -372,12 +400,4 @@ impl Fault {
             },
         }
     }
-}
-
-fn request(name: &str, params: Value, id: Option<String>) -> CommandRequest {
-    let params = match params {
-        Value::Object(params) => params,
-        _ => Map::new(),
-    };
-    CommandRequest { name: name.to_owned(), params, anneal_command_id: id }
 }

@@ -15,6 +15,11 @@ pub struct CommandRequest {
     /// [`crate::heartbeat::AgentState`]; a repeated id is answered with the same command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anneal_command_id: Option<String>,
+    /// Epoch of the lease under which the controller sends this. An agent that was sent a newer one refuses it: another
+    /// controller, or a later pass, drives the node by now. Anneal's: sent only to an agent whose heartbeat carried
+    /// [`crate::heartbeat::AgentState`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anneal_epoch: Option<u64>,
 }
 
 /// One command as the agent reports it, in answers to POST and GET.

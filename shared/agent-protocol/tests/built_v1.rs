@@ -130,8 +130,14 @@ fn a_command_and_its_status_name_each_value() {
         name: "standby.sync".into(),
         params: object(json!({"a": 1})),
         anneal_command_id: some("c1"),
+        anneal_epoch: Some(7),
     };
-    written(&request, json!({"name": "standby.sync", "params": {"a": 1}, "anneal_command_id": "c1"}));
+    written(
+        &request,
+        json!({"name": "standby.sync", "params": {"a": 1}, "anneal_command_id": "c1", "anneal_epoch": 7}),
+    );
+    let without = CommandRequest { anneal_epoch: None, ..request };
+    written(&without, json!({"name": "standby.sync", "params": {"a": 1}, "anneal_command_id": "c1"}));
     let status = CommandStatus {
         id: "c1".into(),
         command_name: "sync".into(),

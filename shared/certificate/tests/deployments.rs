@@ -230,3 +230,12 @@ fn evidence_is_read_and_written_as_before() {
         assert_eq!(serde_json::to_string(&evidence).unwrap(), bytes);
     }
 }
+
+#[test]
+fn each_evidence_is_named_by_what_was_done() {
+    for (evidence, kind) in
+        [(evidence(), "erasure"), (deployment(), "deployment"), (boot_entries(), "deployment")]
+    {
+        assert_eq!(evidence.kind(), kind);
+    }
+}

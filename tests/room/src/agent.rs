@@ -170,6 +170,10 @@ impl Agent {
         };
         // ironic-python-agent knows nothing of ids that others choose.
         let wanted = request.anneal_command_id.as_deref().filter(|_| self.kind == Kind::Anneal);
+        let epoch = request.anneal_epoch.filter(|_| self.kind == Kind::Anneal);
+        if let Err(old) = held(&self.registry).admit(epoch) {
+            return fault(StatusCode::PRECONDITION_FAILED, &old.to_string());
+        }
         let fresh = work.fresh_id().to_string();
         let submission = match command {
             Command::Cancel => {

@@ -17,7 +17,7 @@ const CIPHERS: [u64; 2] = [17, 3];
 /// Seconds ipmitool waits for an answer, and how often it sends: about 18 s for a silent BMC.
 const ANSWER: [&str; 4] = ["-N", "2", "-R", "3"];
 /// A run that takes longer is killed.
-const RUN: Duration = Duration::from_secs(30);
+const RUN: Duration = crate::LONGEST_REQUEST;
 
 /// Cipher suites found to work, by address and port: not to fail with 17 before each command.
 static WORKS: LazyLock<Mutex<HashMap<(String, u64), u64>>> = LazyLock::new(Mutex::default);

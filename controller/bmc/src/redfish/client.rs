@@ -25,7 +25,7 @@ use crate::{BmcError, ErrorKind, Settings};
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// One request with its answer; BMCs of ten years ago take seconds for a system resource.
-const REQUEST: Duration = Duration::from_secs(30);
+const REQUEST: Duration = crate::LONGEST_REQUEST;
 /// One call of ours with all its retries.
 const BUDGET: Duration = Duration::from_secs(75);
 /// Waits before the second, third, … attempt.

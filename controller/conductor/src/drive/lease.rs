@@ -1,17 +1,29 @@
 //! The lease that a pass holds, and those that an earlier process of this controller left behind.
+//!
+//! A lease is short, so that another controller soon goes on where this one died, and it is renewed while an action goes on.
+//! Store and agents refuse what comes under a lease that was taken over. A BMC and ironic-python-agent cannot: a call to them
+//! is sent only while more of the lease is left than the call may take, so it has ended before anyone else holds the lease.
 
 use super::conductor::Conductor;
 use model::{Node, Timestamp};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 use store::{Lease, StoreError};
+use tokio::time::sleep;
 use uuid::Uuid;
 
-/// How long a lease is taken for.
-const LEASE: Duration = Duration::from_secs(300);
-/// As much of it is left when an action begins, or it is renewed first: longer than any action takes (asking an agent
-/// for its steps makes three calls of a minute). Not renewed each time, because that is a write, and a step is
-/// two actions.
-const ENOUGH: Duration = Duration::from_secs(240);
+/// How long a lease is taken for, beyond what the calls of an action may take.
+const LEASE: Duration = Duration::from_secs(12);
+/// As much of that is left when an action begins, or the lease is renewed first. Not renewed each time, because that is a
+/// write, and a step is two actions.
+const ENOUGH: Duration = Duration::from_secs(6);
+/// How often it is renewed while an action goes on.
+const RENEW_EVERY: Duration = Duration::from_secs(3);
+/// How often what is left of it is looked at while the store does not answer.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A lease that was taken, and until when it lasts.
 #[derive(Debug)]
@@ -62,17 +74,67 @@ impl Conductor {
     /// # Errors
     /// [`StoreError::Stale`] when this controller holds it no longer.
     pub(super) async fn renew_lease(&self, held: &mut HeldLease) -> Result<(), StoreError> {
-        let until = self.clock.now().after(LEASE);
-        if !self.store.renew_lease(held.lease, until).await? {
-            return Err(StoreError::Stale(held.lease.node));
-        }
-        held.until = until;
+        held.until = self.renewed(held.lease, Duration::ZERO).await?;
         Ok(())
     }
 
-    /// The same where too little of it is left for an action.
-    pub(super) async fn renew_lease_for_action(&self, held: &mut HeldLease) -> Result<(), StoreError> {
-        if held.until.since(self.clock.now()) < ENOUGH { self.renew_lease(held).await } else { Ok(()) }
+    /// Do `action`, whose calls may take as long as `call` each, while the lease lasts. It is renewed meanwhile. Once no more
+    /// than `call` is left of it, nothing of the action is done any more, whatever happened to this process meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError::Stale`] when this controller does not hold the lease, or could not renew it in time.
+    pub(super) async fn while_held<T>(
+        &self,
+        held: &mut HeldLease,
+        call: Duration,
+        action: impl Future<Output = T>,
+    ) -> Result<T, StoreError> {
+        let lease = held.lease;
+        if held.until.since(self.clock.now()) < call + ENOUGH {
+            held.until = self.renewed(lease, call).await?;
+        }
+        let until = AtomicI64::new(held.until.0);
+        let mut action = pin!(action);
+        // Before each poll, not in a task beside it: after a stop of the process either could be the first to go on.
+        let mut guarded = pin!(poll_fn(|context| {
+            match Timestamp(until.load(Ordering::Relaxed)).since(self.clock.now()) > call {
+                true => action.as_mut().poll(context).map(Some),
+                false => Poll::Ready(None),
+            }
+        }));
+        let mut renewing = pin!(self.keep_renewed(lease, call, &until));
+        let ended = loop {
+            tokio::select! {
+                biased;
+                outcome = &mut guarded => break outcome.ok_or(StoreError::Stale(lease.node)),
+                lost = &mut renewing => break Err(lost),
+                () = sleep(LOOK_EVERY) => {}
+            }
+        };
+        held.until = Timestamp(until.load(Ordering::Relaxed));
+        ended
+    }
+
+    /// Renew a lease until it is lost.
+    async fn keep_renewed(&self, lease: Lease, call: Duration, until: &AtomicI64) -> StoreError {
+        loop {
+            sleep(RENEW_EVERY).await;
+            match self.renewed(lease, call).await {
+                Ok(next) => until.store(next.0, Ordering::Relaxed),
+                Err(lost @ StoreError::Stale(_)) => return lost,
+                Err(error) => {
+                    tracing::warn!(node_uuid = %lease.node, error = %error.chain(), "cannot renew the lease; trying again");
+                }
+            }
+        }
+    }
+
+    /// Renew a lease; until when it lasts now.
+    async fn renewed(&self, lease: Lease, call: Duration) -> Result<Timestamp, StoreError> {
+        // The time before the store was asked: the lease lasts no shorter than is believed here.
+        let until = self.clock.now().after(call + LEASE);
+        let is_held = self.store.renew_lease(lease, until).await?;
+        is_held.then_some(until).ok_or(StoreError::Stale(lease.node))
     }
 
     /// Give a lease back.

@@ -137,8 +137,11 @@ impl Conductor {
         pass: &mut Pass,
     ) -> Result<Node, StoreError> {
         let uuid = pass.node;
-        self.renew_lease_for_action(pass.held()?).await?;
-        let outcome = self.executor.act(&snapshot.node, &snapshot.contact, action).await;
+        let held = pass.held()?;
+        let (node, contact) = (&snapshot.node, &snapshot.contact);
+        let acting = self.executor.act(held.lease.epoch, node, contact, action);
+        let call = self.executor.unfenced_call(contact, action);
+        let outcome = self.while_held(held, call, acting).await?;
         if let Outcome::Failed(error) = &outcome {
             tracing::warn!(node_uuid = %uuid, error = %error.text, "an action failed");
         }

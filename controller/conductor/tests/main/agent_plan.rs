@@ -43,6 +43,7 @@ async fn each_answer_of_the_agent_has_its_own_result() {
     );
     assert_eq!(asked["params"]["node"]["uuid"], json!(Uuid::nil()));
     assert_eq!(asked.get("anneal_command_id"), None, "no command of the conductor's is taken for it");
+    assert_eq!(asked.get("anneal_epoch"), None, "the API has no lease");
 
     let refused = status(Status::Failed, None, Some("argument \"level\": no"));
     assert_eq!(

@@ -41,6 +41,23 @@ async fn given(node: &Node, contact: &Contact) -> Value {
     asked["params"].get("anneal").cloned().unwrap_or_default()
 }
 
+/// Only our agent knows of epochs.
+#[tokio::test]
+async fn a_command_to_our_agent_carries_the_epoch_of_the_lease() {
+    let node = saved();
+    let step = node.run.as_ref().unwrap().current().unwrap().clone();
+    let ours = heard("boot-1");
+    let theirs = Contact { agent: Some(AgentKind::Ipa), ..ours.clone() };
+    for (contact, epoch) in [(ours, json!(7)), (theirs, Value::Null)] {
+        let agent = Scripted::with(&[], &status(Status::Running, None));
+        let client = AgentClient::over(agent.clone()).under(7);
+        client.send_step(&node, &contact, "c1", RunKind::AutomatedClean, &step).await;
+        assert_eq!(agent.sent().pop().unwrap()["anneal_epoch"], epoch);
+        client.cancel(&contact, "c1").await;
+        assert_eq!(agent.sent().pop().unwrap()["anneal_epoch"], epoch);
+    }
+}
+
 fn seen(node: Node, boot: &str) -> Snapshot {
     snapshot(node, heard(boot), NOW)
 }

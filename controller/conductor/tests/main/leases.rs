@@ -1,10 +1,16 @@
-//! Leases that a controller which was killed left behind.
+//! Leases that a controller which was killed left behind, and those that one loses.
 
-use crate::world::World;
-use conductor::Settings;
-use model::ProvisionState;
+use crate::situation::heard;
+use crate::world::{Running, World};
+use bmc::Builtin;
+use conductor::agent_client::AgentClient;
+use conductor::decision::Action;
+use conductor::{Executor, LiveExecutor, Settings};
+use model::agent::AgentKind;
+use model::{Contact, PowerState, PowerTarget, ProvisionState, StepKind};
+use std::sync::Arc;
 use std::time::Duration;
-use store::{Clock, prelude::*};
+use store::{Clock, Lease, SystemClock, prelude::*};
 
 /// Found by killing the real controller after each of its writes (`tests/kill`): a node at rest that nothing wakes
 /// stayed locked for users for as long as a lease is taken for.
@@ -25,4 +31,66 @@ async fn a_killed_controller_leaves_no_node_locked() {
         stop.cancel();
         task.await.unwrap();
     }
+}
+
+/// A world in which an action takes ten seconds, just when the node is to be powered off.
+async fn about_to_power_off() -> (Arc<World>, Running) {
+    let world = World::new().await;
+    world.put(ProvisionState::Manageable, |node| node.power_state = Some(PowerState::On)).await;
+    *world.action_time.lock().unwrap() = Duration::from_secs(10);
+    let running = world.provide(Settings { power_sync_s: 0, ..Settings::default() }).await;
+    while world.actions().last().is_none_or(|action| action != "SetPower") {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    (world, running)
+}
+
+/// Another controller has taken the lease over: the action is given up, and the node is left to that one.
+#[tokio::test(start_paused = true)]
+async fn an_action_ends_when_the_lease_is_lost() {
+    let (world, _running) = about_to_power_off().await;
+    let node = world.store.node(world.node).await.unwrap();
+    let epoch = *world.epochs.lock().unwrap().last().unwrap();
+    world.store.release_lease(Lease { node: world.node, epoch }).await.unwrap();
+    let now = world.clock.now();
+    let until = now.after(Duration::from_secs(3600));
+    world.store.take_lease(world.node, "another", now, until).await.unwrap().unwrap();
+    let begun = world.actions().len();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(*world.unleased.lock().unwrap(), [] as [&str; 0]);
+    assert_eq!(world.store.node(world.node).await.unwrap(), node, "nothing is written under the lost lease");
+    assert_eq!(world.actions().len(), begun, "no other action begins");
+}
+
+/// The process is stopped in the middle of an action for longer than its lease lasts. When it goes on, the time for the action
+/// has come, too; it is not done any more.
+#[tokio::test(start_paused = true)]
+async fn a_process_that_was_stopped_does_nothing_under_its_old_lease() {
+    let (world, _running) = about_to_power_off().await;
+    tokio::time::advance(Duration::from_secs(60)).await;
+    *world.action_time.lock().unwrap() = Duration::from_millis(30);
+    world.until_state(ProvisionState::Available).await;
+    assert_eq!(*world.unleased.lock().unwrap(), [] as [&str; 0]);
+}
+
+/// A call to a BMC, and to an agent that knows of no epochs, ends before anyone else has the lease.
+#[tokio::test]
+async fn calls_that_nobody_refuses_are_awaited_before_a_take_over() {
+    let timeout = Duration::from_secs(60);
+    let clock = Arc::new(SystemClock::default());
+    let agents = AgentClient::new(timeout);
+    let executor = LiveExecutor::new(Arc::new(Builtin::default()), agents, clock, Settings::default());
+    let (ours, theirs) = (heard("boot-1"), Contact { agent: Some(AgentKind::Ipa), ..heard("boot-1") });
+    let ask = Action::AskCommand { command_id: "c".into() };
+    for (action, of_ours, of_theirs) in [
+        (Action::SetPower(PowerTarget::Off), bmc::LONGEST_REQUEST, bmc::LONGEST_REQUEST),
+        (Action::SetBootDevice, bmc::LONGEST_REQUEST, bmc::LONGEST_REQUEST),
+        (Action::ReadPower, bmc::LONGEST_REQUEST, bmc::LONGEST_REQUEST),
+        (ask, Duration::ZERO, timeout),
+        (Action::AskSteps(StepKind::Clean), Duration::ZERO, timeout),
+    ] {
+        assert_eq!(executor.unfenced_call(&ours, &action), of_ours, "{action:?}");
+        assert_eq!(executor.unfenced_call(&theirs, &action), of_theirs, "{action:?}");
+    }
+    assert!(bmc::LONGEST_REQUEST >= Duration::from_secs(30));
 }

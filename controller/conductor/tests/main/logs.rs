@@ -124,7 +124,7 @@ async fn collected(directory: &Path, result: Value) -> Outcome {
     let contact: Contact = heard("boot-1");
     let node = node(ProvisionState::CleanFail, Cursor::Done, 1);
     let action = Action::CollectLogs(format!("{}_now_clean.tar.gz", node.uuid));
-    let outcome = executor.act(&node, &contact, &action).await;
+    let outcome = executor.act(1, &node, &contact, &action).await;
     assert_eq!(agent.sent()[0]["name"], "log.collect_system_logs");
     outcome
 }

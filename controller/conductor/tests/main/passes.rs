@@ -27,6 +27,20 @@ async fn the_lease_outlasts_every_action() {
     assert_eq!(*world.unleased.lock().unwrap(), [] as [&str; 0]);
 }
 
+/// An agent can tell the commands of a pass from those of an earlier one.
+#[tokio::test(start_paused = true)]
+async fn each_action_names_the_lease_of_its_pass() {
+    let world = World::new().await;
+    let _conductor = world.provide(Settings::default()).await;
+    world.until_state(ProvisionState::Available).await;
+    let epochs = world.epochs.lock().unwrap().clone();
+    assert!(epochs.is_sorted(), "{epochs:?}");
+    assert!(epochs.first() < epochs.last(), "all actions in one pass: {epochs:?}");
+    let (now, until) = (world.clock.now(), world.clock.now().after(Duration::from_secs(1)));
+    let next = world.store.take_lease(world.node, "sim", now, until).await.unwrap().unwrap();
+    assert!(epochs.iter().all(|epoch| (1..next.epoch).contains(epoch)), "{epochs:?}, next {next:?}");
+}
+
 /// The end of a step and the beginning of the next are one write, the agent's acceptance the other.
 #[tokio::test(start_paused = true)]
 async fn a_step_costs_two_writes_of_the_node() {
@@ -114,7 +128,11 @@ impl Executor for HeardDuringAnAction {
         .abilities
     }
 
-    async fn act(&self, node: &Node, _: &Contact, action: &Action) -> Outcome {
+    fn unfenced_call(&self, _: &Contact, _: &Action) -> Duration {
+        Duration::ZERO
+    }
+
+    async fn act(&self, _: u64, node: &Node, _: &Contact, action: &Action) -> Outcome {
         tokio::time::sleep(Duration::from_secs(7)).await;
         if self.clock.now() >= self.silent_until {
             self.beats(node).await;

@@ -11,6 +11,7 @@ use model::run::PersistentBoot;
 use model::{Abilities, Contact, Node, PowerState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use store::{Clock, prelude::*};
 use tokio::time::sleep;
 
@@ -37,11 +38,16 @@ impl Executor for SimExecutor {
         Ok(Arc::new(self.world.abilities.lock().unwrap().clone()))
     }
 
-    async fn act(&self, node: &Node, contact: &Contact, action: &Action) -> Outcome {
+    fn unfenced_call(&self, contact: &Contact, action: &Action) -> Duration {
+        self.agents.unfenced_call(contact, action)
+    }
+
+    async fn act(&self, epoch: u64, node: &Node, contact: &Contact, action: &Action) -> Outcome {
         let world = &self.world;
         let name = format!("{action:?}");
         let name = name.split([' ', '{', '(']).next().unwrap_or_default().to_owned();
         world.actions.lock().unwrap().push(name.clone());
+        world.epochs.lock().unwrap().push(epoch);
         let panics = {
             let mut left = world.panics.lock().unwrap();
             let panics = *left > 0;
@@ -52,20 +58,22 @@ impl Executor for SimExecutor {
         // Every action takes time, so that it can be interrupted.
         let time = *world.action_time.lock().unwrap();
         sleep(time).await;
-        if world.store.lease_holder(node.uuid, world.clock.now()).await.unwrap().is_none() {
+        // It is done now, and a call that nobody would refuse may take a while.
+        let done = world.clock.now().after(self.unfenced_call(contact, action));
+        if world.store.lease_holder(node.uuid, done).await.unwrap().as_deref() != Some("sim") {
             world.unleased.lock().unwrap().push(name);
         }
         match action {
             // As a real executor does it: no driver takes part.
             Action::RunStep { step, .. } if step.step.provider == "direct" && step.step.step == "deploy" => {
                 world.ran.lock().unwrap().push(step.step.step.clone());
-                self.agents.act(node, contact, action).await
+                self.agents.act(epoch, node, contact, action).await
             }
             Action::RunStep { step, polling, .. } => world.run_step(step, *polling).await,
             Action::AskSteps(_)
             | Action::SendStep { .. }
             | Action::AskCommand { .. }
-            | Action::CancelCommand { .. } => self.agents.act(node, contact, action).await,
+            | Action::CancelCommand { .. } => self.agents.act(epoch, node, contact, action).await,
             _ => on_bmc(world, action),
         }
     }

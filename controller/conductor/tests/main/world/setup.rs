@@ -31,7 +31,9 @@ pub struct World {
     pub actions: Mutex<Vec<String>>,
     /// How long an action takes, at least.
     pub action_time: Mutex<Duration>,
-    /// Actions that were still under way when the lease of the node had expired.
+    /// The epoch of the lease of each action.
+    pub epochs: Mutex<Vec<u64>>,
+    /// Actions that were still under way when the lease of the node had expired, or would have been with a slow BMC.
     pub unleased: Mutex<Vec<String>>,
     /// The BMC's persistent boot device.
     pub boots_from: Mutex<Option<String>>,
@@ -98,6 +100,7 @@ impl World {
             ran: Mutex::default(),
             actions: Mutex::default(),
             action_time: Mutex::new(Duration::from_millis(30)),
+            epochs: Mutex::default(),
             unleased: Mutex::default(),
             boots_from: Mutex::default(),
             faults: Mutex::default(),
