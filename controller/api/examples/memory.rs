@@ -7,8 +7,8 @@ mod drivers;
 
 use api::{App, LockWaits, Settings};
 use std::sync::Arc;
-use store::SystemClock;
 use store::memory::MemoryStore;
+use store::{Members, SystemClock};
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
@@ -21,6 +21,7 @@ async fn main() -> std::io::Result<()> {
         images: Default::default(),
         certificate_key: None,
         lock_waits: LockWaits::default(),
+        members: Members::alone("anneal"),
         settings: Settings { require_agent_tls: false, ..Settings::default() },
     };
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{ApiStore, Clock, NodeQuery};
+use store::{ApiStore, Clock, Members, NodeQuery};
 
 /// The parts that handlers use.
 #[derive(Clone)]
@@ -31,6 +31,8 @@ pub struct App {
     pub certificate_key: Option<String>,
     /// The requests that wait for a locked node.
     pub lock_waits: LockWaits,
+    /// This controller, and those that share its store.
+    pub members: Members,
     /// Settings.
     pub settings: Settings,
 }
@@ -60,8 +62,6 @@ pub struct Settings {
     /// `https://controller.example:6385`, the start of every link, without a trailing slash. Empty:
     /// `http://` and the request's Host header, as Ironic does without `[api]public_endpoint`.
     pub public_endpoint: String,
-    /// Name of this controller, shown as `conductor` and as host of the drivers.
-    pub conductor_host: String,
     /// Seconds within which an agent must send its next heartbeat; part of the answer to its lookup.
     pub heartbeat_timeout_s: f64,
     /// Whether `provide` cleans nodes whose `automated_clean` is null.
@@ -94,7 +94,6 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             public_endpoint: String::new(),
-            conductor_host: "anneal".to_owned(),
             heartbeat_timeout_s: 300.0,
             automated_clean: true,
             max_limit: 1000,

@@ -109,7 +109,7 @@ fn view(
     let path = format!("drivers/{}", driver.name);
     let mut view = Map::new();
     view.insert("name".into(), driver.name.clone().into());
-    view.insert("hosts".into(), json!([call.app.settings.conductor_host]));
+    view.insert("hosts".into(), json!([call.app.members.own()]));
     view.insert("links".into(), call.links.pair(&path));
     if call.version.has(14) {
         view.insert("properties".into(), call.links.pair(&format!("{path}/properties")));

@@ -34,7 +34,7 @@ impl Lock {
     /// The host that has locked a node of which this one has a lease.
     pub fn host(call: &Call, node: &Node, leased: Option<String>) -> Option<String> {
         let pending = node.target_power_state.is_some();
-        leased.or_else(|| pending.then(|| call.app.settings.conductor_host.clone()))
+        leased.or_else(|| pending.then(|| call.app.members.own().to_owned()))
     }
 
     /// The node once it is not locked, read after that.

@@ -5,6 +5,7 @@ use crate::error::ApiError;
 use crate::links::{Links, encode};
 use serde_json::Value;
 use std::cmp::Ordering;
+use std::fmt::Display;
 use uuid::Uuid;
 
 /// What the client asked for.
@@ -90,12 +91,12 @@ impl Page {
     }
 
     /// The URL of the page after the one that ends with `last`; keeps every other argument.
-    pub fn next(&self, links: &Links, path: &str, args: &Args, last: Uuid) -> String {
+    pub fn next(&self, links: &Links, path: &str, args: &Args, last: impl Display) -> String {
         let mut query = String::new();
         for (name, value) in args.pairs().iter().filter(|(name, _)| name != "limit" && name != "marker") {
             query.push_str(&format!("{}={}&", encode(name), encode(value)));
         }
-        links.v1(&format!("{path}?{query}limit={}&marker={last}", self.limit))
+        links.v1(&format!("{path}?{query}limit={}&marker={}", self.limit, encode(&last.to_string())))
     }
 }
 

@@ -181,7 +181,7 @@ impl NodeView {
             "last_error" => text(node.last_error.as_deref()),
             "maintenance_reason" => text(node.maintenance_reason.as_deref()),
             "reservation" => text(self.holder.as_deref()),
-            "conductor" => Value::String(app.settings.conductor_host.clone()),
+            "conductor" => app.members.driver_of(node).map_or(Value::Null, Value::String),
             "allocation_uuid" => self.allocation.map_or(Value::Null, |uuid| uuid.to_string().into()),
             "health" => text(node.health.map(Health::as_str)),
             fields::BASIS => basis(node).map_or(Value::Null, |basis| basis["kind"].clone()),

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use store::SystemClock;
 use store::prelude::*;
+use store::{Members, SystemClock};
 use tokio_util::sync::CancellationToken;
 
 const MAC: &str = "52:54:00:12:34:56";
@@ -77,7 +77,8 @@ impl World {
         let issuer = CertificateIssuer::new(SigningKey::generate().unwrap().0, "test");
         let executor = Arc::new(Switch(AtomicBool::new(false)));
         let (store, clock) = (api.store.clone(), Arc::new(SystemClock::default()));
-        let conductor = Conductor::new(store, executor, clock, Settings::default(), "test".into(), issuer);
+        let conductor =
+            Conductor::new(store, executor, clock, Settings::default(), Members::alone("test"), issuer);
         let stop = CancellationToken::new();
         tokio::spawn(conductor.run(stop.clone()));
         Self { api, node, port, stop }

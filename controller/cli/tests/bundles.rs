@@ -12,9 +12,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use store::SystemClock;
 use store::memory::MemoryStore;
 use store::prelude::*;
+use store::{Members, SystemClock};
 
 const TEXT: &str = include_str!("../../../docs/bundles.md");
 
@@ -36,6 +36,7 @@ fn controller(shelf: &Path, keys: Vec<bundle::PublicKey>) -> (tokio::runtime::Ru
             images: Default::default(),
             certificate_key: None,
             lock_waits: Default::default(),
+            members: Members::alone("anneal"),
             settings: Settings::default(),
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -8,8 +8,8 @@ use api::auth::Users;
 use api::{App, Auth, LockWaits, Settings};
 use std::process::Command;
 use std::sync::Arc;
-use store::SystemClock;
 use store::memory::MemoryStore;
+use store::{Members, SystemClock};
 
 /// The user `op` with the password `right`, by `htpasswd -B -C 4`.
 const USERS: &str = "op:$2y$04$hR7tFoEcqcnhCnVTfTDMIOSLFSQkRHgSUGc72lgitp4dqlN8EHPQy\n";
@@ -25,6 +25,7 @@ fn controller() -> (tokio::runtime::Runtime, String) {
             images: Default::default(),
             certificate_key: None,
             lock_waits: LockWaits::default(),
+            members: Members::alone("anneal"),
             settings: Settings::default(),
         };
         let file = tempfile::NamedTempFile::new().unwrap().into_temp_path().keep().unwrap();

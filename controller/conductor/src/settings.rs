@@ -17,6 +17,8 @@ use std::time::Duration;
 pub struct Settings {
     /// Clean nodes automatically on `provide`; a node's own `automated_clean` wins. Read by the API.
     pub automated_clean_enable: bool,
+    /// The conductor group whose nodes this controller drives; empty: those of every group that has no controller of its own.
+    pub conductor_group: String,
     /// How long a node may take from power-on to the agent's first heartbeat.
     pub boot_timeout_s: u64,
     /// How long the BMC may take to report a power change.
@@ -111,6 +113,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             automated_clean_enable: true,
+            conductor_group: String::new(),
             boot_timeout_s: 1800,
             power_timeout_s: 120,
             verify_timeout_s: 60,

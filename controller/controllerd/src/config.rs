@@ -279,7 +279,6 @@ impl Config {
     pub fn api_settings(&self) -> api::Settings {
         api::Settings {
             public_endpoint: self.api.public_endpoint.clone(),
-            conductor_host: self.name(),
             heartbeat_timeout_s: f64::from(self.agent.heartbeat_timeout_s),
             automated_clean: self.conductor.automated_clean_enable,
             max_limit: self.api.max_limit,

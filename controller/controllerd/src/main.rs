@@ -36,7 +36,7 @@ use services::Services;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Clock, Store, SystemClock};
+use store::{Clock, Members, Store, SystemClock};
 use store_sqlite::{OpenError, SqliteStore};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
@@ -132,6 +132,8 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let bmcs = open_bmcs(&config);
     let for_agents: Arc<dyn Store> = Arc::new(opened.for_agents());
+    let drivers = bmc::DRIVERS.iter().map(|name| (*name).to_owned()).collect();
+    let members = Members::alone(&config.name()).with_drivers(drivers);
     let app = api::App {
         store: store.clone(),
         clock: clock.clone(),
@@ -140,6 +142,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         images,
         certificate_key: Some(certificate_key.public().to_string()),
         lock_waits: api::LockWaits::default(),
+        members: members.clone(),
         settings: config.api_settings(),
     };
     let classes = config.connections.classes();
@@ -163,7 +166,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         Arc::new(executor),
         clock,
         config.conductor.clone(),
-        config.name(),
+        members,
         CertificateIssuer::new(certificate_key, &config.name()).at(&config.conductor.site),
     );
     let conducting = conductor.run(stop.clone());

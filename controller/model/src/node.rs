@@ -168,6 +168,11 @@ impl Node {
         self.other.get("disable_power_off").and_then(Value::as_bool) == Some(true)
     }
 
+    /// Its conductor group; "" for none.
+    pub fn conductor_group(&self) -> &str {
+        self.other.get("conductor_group").and_then(Value::as_str).unwrap_or_default()
+    }
+
     /// A node as it is enrolled.
     pub fn enrolled(uuid: Uuid, driver: &str, now: Timestamp) -> Self {
         Self {

@@ -1,18 +1,27 @@
 //! Leases, wake-up times and the writes of a pass.
 
 use crate::SqliteStore;
-use crate::sql::{certificate, contact, inventory, lease, node, node_version, resource};
+use crate::sql::{certificate, conductor, contact, inventory, lease, node, node_version, resource};
 use crate::writer::Change;
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::boot::Boot;
-use model::{Catalogue, Certificate, Event, Node, StepKind, Timestamp, clock_jump};
+use model::{Catalogue, Certificate, ConductorReport, Event, Node, StepKind, Timestamp, clock_jump};
 use rusqlite::Connection;
 use store::{ConductorStore, Inspected, Lease, Noun, ResourceWrite, Result, StoreError};
 use uuid::Uuid;
 
 #[async_trait]
 impl ConductorStore for SqliteStore {
+    async fn report_conductor(&self, report: ConductorReport) -> Result<()> {
+        self.writer.write(move |change| conductor::put(change, &report)).await
+    }
+
+    async fn remove_conductor(&self, hostname: &str) -> Result<()> {
+        let hostname = hostname.to_owned();
+        self.writer.write(move |change| conductor::remove(change, &hostname)).await
+    }
+
     async fn take_lease(
         &self,
         node: Uuid,

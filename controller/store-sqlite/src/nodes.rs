@@ -2,10 +2,12 @@
 
 use crate::SqliteStore;
 use crate::document::failed;
-use crate::sql::{certificate, certificate_log, contact, inventory, lease, node, node_list};
+use crate::sql::{certificate, certificate_log, conductor, contact, inventory, lease, node, node_list};
 use crate::writer::Change;
 use async_trait::async_trait;
-use model::{Catalogue, Certificate, Event, Inventory, Node, ProvisionState, StepKind, Timestamp};
+use model::{
+    Catalogue, Certificate, ConductorReport, Event, Inventory, Node, ProvisionState, StepKind, Timestamp,
+};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use store::{Bell, Lease, NodePage, NodeQuery, NodeStore, Noun, Result, StoreError};
@@ -123,6 +125,10 @@ impl NodeStore for SqliteStore {
         })
         .await;
         Ok(())
+    }
+
+    async fn conductors(&self, _now: Timestamp) -> Result<Vec<ConductorReport>> {
+        self.readers.read(conductor::all).await
     }
 
     async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {

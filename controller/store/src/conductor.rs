@@ -5,7 +5,7 @@ use crate::lease::Lease;
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::boot::Boot;
-use model::{Catalogue, Certificate, Event, Inventory, Node, Resource, StepKind, Timestamp};
+use model::{Catalogue, Certificate, ConductorReport, Event, Inventory, Node, Resource, StepKind, Timestamp};
 use uuid::Uuid;
 
 /// What an inspection changes besides the node.
@@ -22,6 +22,15 @@ pub struct Inspected {
 /// The conductor's part of the store. The API has no access to it.
 #[async_trait]
 pub trait ConductorStore: Send + Sync {
+    /// Whether other controllers may use the same store at the same time.
+    fn is_shared(&self) -> bool {
+        false
+    }
+    /// Store that this controller is alive, in place of its report before.
+    async fn report_conductor(&self, report: ConductorReport) -> Result<()>;
+    /// Remove the report of a controller, if there is one.
+    async fn remove_conductor(&self, hostname: &str) -> Result<()>;
+
     /// Take the lease of a node for `holder` until `until`, unless another holder has one that is unexpired at
     /// `now` (the same holder may take it again; the epoch grows).
     async fn take_lease(

@@ -11,6 +11,7 @@
 
 mod bundles;
 mod certificates;
+mod conductors;
 mod contact;
 mod inventory;
 mod lease;
@@ -92,6 +93,7 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         certificates::they_outlive_their_node,
         certificates::each_has_its_line_in_the_log,
         certificates::a_change_of_the_key_is_stored_once,
+        conductors::the_last_report_of_each_controller_is_kept,
         lease::one_holder_at_a_time,
         lease::of_two_conductors_at_once_one_gets_the_lease,
         lease::a_lease_taken_over_fences_the_old_holder,

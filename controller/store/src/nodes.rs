@@ -5,7 +5,9 @@ use crate::error::Result;
 use crate::lease::Lease;
 use crate::node_query::{NodePage, NodeQuery};
 use async_trait::async_trait;
-use model::{Catalogue, Certificate, Event, Inventory, Node, ProvisionState, StepKind, Timestamp};
+use model::{
+    Catalogue, Certificate, ConductorReport, Event, Inventory, Node, ProvisionState, StepKind, Timestamp,
+};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
@@ -83,6 +85,10 @@ pub trait NodeStore: Send + Sync {
         }
         Ok(holders)
     }
+
+    /// The controllers that have reported themselves and were not removed, by name; their instants are in terms of the clock
+    /// that shows `now`.
+    async fn conductors(&self, now: Timestamp) -> Result<Vec<ConductorReport>>;
 
     /// The bell that rings for every changed node.
     fn bell(&self) -> &Bell;

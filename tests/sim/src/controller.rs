@@ -10,6 +10,7 @@ use crate::world::World;
 use conductor::agent_client::AgentClient;
 use conductor::{CertificateIssuer, Conductor, LiveExecutor, SigningKey};
 use std::sync::Arc;
+use store::Members;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -56,6 +57,7 @@ impl World {
     pub fn start_controller(self: &Arc<Self>) {
         let life = Life { dead: CancellationToken::new(), frozen: Arc::default() };
         let store = Arc::new(WatchedStore::new(self.clone(), life.clone()));
+        let members = Members::alone("sim");
         let app = api::App {
             store: store.clone(),
             clock: self.clock.clone(),
@@ -64,9 +66,9 @@ impl World {
             images: Default::default(),
             certificate_key: None,
             lock_waits: api::LockWaits::default(),
+            members: members.clone(),
             settings: api::Settings {
                 public_endpoint: "https://controller.example:6385".to_owned(),
-                conductor_host: "sim".to_owned(),
                 ..api::Settings::default()
             },
         };
@@ -83,7 +85,7 @@ impl World {
             Arc::new(executor),
             self.clock.clone(),
             self.settings.clone(),
-            "sim".to_owned(),
+            members,
             issuer,
         );
         let conducting = tokio::spawn(conductor.run(CancellationToken::new())).abort_handle();

@@ -10,8 +10,8 @@ use model::agent::{Contact, UnsignedAgent};
 use model::boot::Boot;
 use model::request::RESCUE_HASH;
 use model::{
-    Bundle, Catalogue, Certificate, Event, Inventory, Node, Resource, ResourceKind, Scope, StepKind,
-    Timestamp,
+    Bundle, Catalogue, Certificate, ConductorReport, Event, Inventory, Node, Resource, ResourceKind, Scope,
+    StepKind, Timestamp,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -213,6 +213,10 @@ impl NodeStore for WatchedStore {
         self.read(self.world.disk.lease_holder(node, now)).await
     }
 
+    async fn conductors(&self, now: Timestamp) -> Result<Vec<ConductorReport>> {
+        self.read(self.world.disk.conductors(now)).await
+    }
+
     fn bell(&self) -> &Bell {
         self.world.disk.bell()
     }
@@ -316,6 +320,14 @@ impl ResourceStore for WatchedStore {
 
 #[async_trait]
 impl ConductorStore for WatchedStore {
+    async fn report_conductor(&self, report: ConductorReport) -> Result<()> {
+        self.write(json!({"report": report}), self.world.disk.report_conductor(report)).await
+    }
+
+    async fn remove_conductor(&self, hostname: &str) -> Result<()> {
+        self.write(json!({"remove": hostname}), self.world.disk.remove_conductor(hostname)).await
+    }
+
     async fn take_lease(
         &self,
         node: Uuid,

@@ -7,7 +7,8 @@ use super::identity::Owners;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
 use model::{
-    Bundle, Catalogue, Certificate, Event, Inventory, Node, Resource, ResourceKind, Scope, Timestamp,
+    Bundle, Catalogue, Certificate, ConductorReport, Event, Inventory, Node, Resource, ResourceKind, Scope,
+    Timestamp,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -157,6 +158,10 @@ impl NodeStore for ProjectScopedStore {
     }
     async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
         if self.has(node).await? { self.store.lease_holder(node, now).await } else { Ok(None) }
+    }
+    /// What they say belongs to no project.
+    async fn conductors(&self, now: Timestamp) -> Result<Vec<ConductorReport>> {
+        self.store.conductors(now).await
     }
     /// It says no more than that something about a node changed.
     fn bell(&self) -> &Bell {

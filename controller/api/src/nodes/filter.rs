@@ -99,7 +99,8 @@ pub fn of(call: &Call, chassis: Option<Uuid>) -> Result<Option<NodeFilter>, ApiE
     filter.one_of.extend(args.list("shard").map(|shards| (NodeField::Shard, shards)));
     filter.projects.extend(args.text("project").map(str::to_owned));
     filter.description_contains = args.text("description_contains").map(str::to_lowercase);
-    let own = &call.app.settings.conductor_host;
-    let possible = args.text("conductor").is_none_or(|host| host == own);
-    Ok(possible.then_some(filter))
+    let members = &call.app.members;
+    let others = members.alive();
+    let is_known = |host: &str| host == members.own() || others.iter().any(|one| one.hostname == host);
+    Ok(args.text("conductor").is_none_or(is_known).then_some(filter))
 }

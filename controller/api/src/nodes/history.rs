@@ -105,7 +105,7 @@ fn view(call: &Call, node: Uuid, event: &Event, detail: bool) -> Value {
     });
     if detail {
         view["event_type"] = kind(event);
-        view["conductor"] = call.app.settings.conductor_host.clone().into();
+        view["conductor"] = call.app.members.own().into();
         let sender = event.sender.clone().unwrap_or_default();
         view["user"] = sender.user.into();
         if call.version.has(113) {

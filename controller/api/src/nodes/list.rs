@@ -95,11 +95,17 @@ async fn found(
     filter: NodeFilter,
     marker: Option<Node>,
 ) -> Result<NodePage, ApiError> {
+    let members = &call.app.members;
+    // The store does not know who drives a node; with one controller, that one drives all.
+    if let Some(host) = call.args.text("conductor").filter(|_| members.alive().len() > 1) {
+        let driven = |node: &Node| members.driver_of(node).as_deref() == Some(host);
+        return scan::page(call, page, filter, marker, driven).await;
+    }
     let sort = match page.sort_key.as_str() {
         "id" => None,
         key => match indexed(call, key) {
             Some(field) => Some(field),
-            None => return scan::page(call, page, filter, marker).await,
+            None => return scan::page(call, page, filter, marker, |_| true).await,
         },
     };
     let query = NodeQuery {

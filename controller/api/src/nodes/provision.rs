@@ -170,7 +170,7 @@ async fn allowed(call: &Call, node: &Node, target: &str) -> Result<Verb, ApiErro
     let rests = node.provision_state.budget() == Budget::User;
     match call.app.store.lease_holder(node.uuid, call.now()).await? {
         Some(host) if !rests => Err(ApiError::locked(node.uuid, &host)),
-        _ if soon => Err(ApiError::locked(node.uuid, &call.app.settings.conductor_host)),
+        _ if soon => Err(ApiError::locked(node.uuid, call.app.members.own())),
         _ => Err(not_from_this_state(node, target)),
     }
 }

@@ -17,7 +17,7 @@ const AT_ONCE: usize = 500;
 /// A node with what the list is sorted by.
 type Keyed = (Value, Node);
 
-/// The page after `marker`.
+/// The page after `marker` of those nodes that `keep` lets pass.
 ///
 /// # Errors
 /// 400: it takes longer than the time limit of lists.
@@ -26,6 +26,7 @@ pub async fn page(
     page: &Page,
     filter: NodeFilter,
     marker: Option<Node>,
+    keep: impl Fn(&Node) -> bool,
 ) -> Result<NodePage, ApiError> {
     let (begun, limit) = (Instant::now(), call.app.settings.list_time_limit);
     let after = match marker {
@@ -36,8 +37,9 @@ pub async fn page(
     // Never more than one page and what was read last.
     let mut first: Vec<Keyed> = Vec::new();
     loop {
-        let read = call.app.store.node_page(query.clone()).await?;
+        let mut read = call.app.store.node_page(query.clone()).await?;
         query.after = read.nodes.last().map(|node| Place::of_node(node, None));
+        read.nodes.retain(|node| keep(node));
         let mut next = keyed(call, page, read.nodes).await?;
         if let Some(after) = &after {
             next.retain(|node| order(page, node, after) == Ordering::Greater);

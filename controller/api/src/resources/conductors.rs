@@ -1,4 +1,4 @@
-//! `/v1/conductors` (this controller is the only one), `/v1/shards` and `/v1/events`.
+//! `/v1/conductors`, `/v1/shards` and `/v1/events`.
 
 use super::resource::{ResourceSpec, TooOld};
 use crate::body::{only, python};
@@ -11,6 +11,7 @@ use crate::schema;
 use crate::shown;
 use axum::extract::Path;
 use mac::Mac;
+use model::{ConductorReport, Timestamp};
 use serde_json::{Map, Value, json};
 
 const FIELDS: [&str; 7] =
@@ -26,31 +27,54 @@ const OPTIONAL: [&str; 3] = ["device_id", "binding:host_id", "binding:vnic_type"
 /// Endpoints of conductors, shards and events.
 pub fn endpoints() -> Vec<Endpoint> {
     rows![
-        GET "/v1/conductors" 49 "baremetal:conductor:get", "this controller" => list;
-        GET "/v1/conductors/{hostname}" 49 "baremetal:conductor:get", "this controller" => show;
+        GET "/v1/conductors" 49 "baremetal:conductor:get", "the controllers that share the store" => list;
+        GET "/v1/conductors/{hostname}" 49 "baremetal:conductor:get", "one of them" => show;
         GET "/v1/shards" 82 "baremetal:shards:get", "shards, with how many nodes" => shards;
         POST "/v1/events" 54 "baremetal:events:post", "accepted and, as in Ironic, only logged" => events;
     ]
 }
 
-fn conductor(call: &Call, wanted: Option<&[String]>) -> Value {
-    let host = &call.app.settings.conductor_host;
-    let drivers: Vec<_> = call.app.drivers.drivers().iter().map(|driver| driver.name.clone()).collect();
-    let mut view = Map::new();
-    for (name, value) in [
-        ("hostname", json!(host)),
-        // It serves the nodes of every group.
-        ("conductor_group", json!("")),
-        ("drivers", json!(drivers)),
-        ("alive", json!(true)),
-        ("created_at", Value::Null),
-        ("updated_at", json!(iso(call.now()))),
-    ] {
-        if wanted.is_none_or(|wanted| wanted.iter().any(|wanted| wanted == name)) {
-            view.insert(name.to_owned(), value);
-        }
+/// The controllers that share the store, by name.
+async fn reports(call: &Call) -> Result<Vec<ConductorReport>, ApiError> {
+    let now = call.now();
+    let (mut all, members) = (call.app.store.conductors(now).await?, &call.app.members);
+    // One that answers is alive, even if it could not report itself for a while, or not yet.
+    if let Some(own) = all.iter_mut().find(|one| one.hostname == members.own()) {
+        own.alive_until = Timestamp(i64::MAX);
+        return Ok(all);
     }
-    view.insert("links".to_owned(), call.links.pair(&format!("conductors/{host}")));
+    all.push(ConductorReport {
+        hostname: members.own().to_owned(),
+        group: None,
+        drivers: call.app.drivers.drivers().iter().map(|driver| driver.name.clone()).collect(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: now,
+        reported_at: now,
+        alive_until: Timestamp(i64::MAX),
+    });
+    all.sort_by(|one, other| one.hostname.cmp(&other.hostname));
+    Ok(all)
+}
+
+fn field(call: &Call, one: &ConductorReport, name: &str) -> Value {
+    match name {
+        "hostname" => json!(one.hostname),
+        // Without one it serves the nodes of every group.
+        "conductor_group" => json!(one.group.as_deref().unwrap_or_default()),
+        "drivers" => json!(one.drivers),
+        "alive" => json!(one.is_alive(call.now())),
+        "created_at" => json!(iso(one.started_at)),
+        "updated_at" => json!(iso(one.reported_at)),
+        _ => Value::Null,
+    }
+}
+
+fn view(call: &Call, one: &ConductorReport, wanted: Option<&[String]>) -> Value {
+    let is_wanted = |name: &&str| wanted.is_none_or(|wanted| wanted.iter().any(|wanted| wanted == name));
+    let shown = FIELDS.iter().filter(|name| **name != "links").filter(|name| is_wanted(name));
+    let mut view: Map<String, Value> =
+        shown.map(|name| ((*name).to_owned(), field(call, one, name))).collect();
+    view.insert("links".to_owned(), call.links.pair(&format!("conductors/{}", one.hostname)));
     Value::Object(view)
 }
 
@@ -74,9 +98,27 @@ async fn list(call: Call) -> Reply {
             return Err(page.bad_key(known));
         }
     }
-    let after = call.args.text("marker").map(|host| found(&call, host)).transpose()?.is_some();
-    let conductors = if after { vec![] } else { vec![conductor(&call, fields.as_deref())] };
-    Ok(json(200, &json!({"conductors": conductors})))
+    let mut all = reports(&call).await?;
+    if page.sort_key == "id" {
+        if page.descending {
+            all.reverse();
+        }
+    } else {
+        let key = |one: &ConductorReport| field(&call, one, &page.sort_key);
+        all.sort_by(|one, other| page.order(&key(one), &key(other)));
+    }
+    if let Some(marker) = call.args.text("marker") {
+        let at = all.iter().position(|one| one.hostname == marker).ok_or_else(|| unknown(marker))?;
+        all.drain(..=at);
+    }
+    let more = all.len() > page.limit;
+    all.truncate(page.limit);
+    let views: Vec<Value> = all.iter().map(|one| view(&call, one, fields.as_deref())).collect();
+    let mut body = json!({"conductors": views});
+    if let Some(last) = all.last().filter(|_| more) {
+        body["next"] = page.next(&call.links, "conductors", &call.args, &last.hostname).into();
+    }
+    Ok(json(200, &body))
 }
 
 /// `GET /v1/conductors/{hostname}`.
@@ -84,15 +126,13 @@ async fn show(Path(hostname): Path<String>, call: Call) -> Reply {
     ResourceSpec::since(&call, 49, TooOld::Unsupported, 404)?;
     call.args.only(&["fields"])?;
     let wanted = shown::fields(&call, check)?;
-    found(&call, &hostname)?;
-    Ok(json(200, &conductor(&call, wanted.as_deref())))
+    let all = reports(&call).await?;
+    let one = all.iter().find(|one| one.hostname == hostname).ok_or_else(|| unknown(&hostname))?;
+    Ok(json(200, &view(&call, one, wanted.as_deref())))
 }
 
-fn found(call: &Call, hostname: &str) -> Result<(), ApiError> {
-    if hostname == call.app.settings.conductor_host {
-        return Ok(());
-    }
-    Err(ApiError::client(404, format!("Conductor {hostname} could not be found.")))
+fn unknown(hostname: &str) -> ApiError {
+    ApiError::client(404, format!("Conductor {hostname} could not be found."))
 }
 
 /// `GET /v1/shards`: the largest first.

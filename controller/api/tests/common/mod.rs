@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use store::memory::MemoryStore;
-use store::{Clock, ResourceWrite, Store};
+use store::{Clock, Members, ResourceWrite, Store};
 use tower::ServiceExt;
 use uuid::Uuid;
 
@@ -32,6 +32,7 @@ pub struct Api<S: ?Sized = MemoryStore> {
     pub drivers: Arc<KeptDrivers>,
     /// Where bundles are kept.
     pub bundles: tempfile::TempDir,
+    pub members: Members,
 }
 
 #[derive(Debug, Clone)]
@@ -127,6 +128,7 @@ impl<S: Store + ?Sized> Api<S> {
     ) -> Self {
         let bundles = tempfile::tempdir().expect("a directory");
         let drivers = Arc::new(KeptDrivers::new());
+        let members = Members::alone("probe-conductor");
         let app = App {
             store: same,
             clock: Arc::new(Ticking(AtomicI64::new(1_795_229_965_688_786))),
@@ -137,13 +139,10 @@ impl<S: Store + ?Sized> Api<S> {
             images,
             certificate_key: None,
             lock_waits: LockWaits::default(),
-            settings: Settings {
-                public_endpoint: "http://127.0.0.1:6385".into(),
-                conductor_host: "probe-conductor".into(),
-                ..settings
-            },
+            members: members.clone(),
+            settings: Settings { public_endpoint: "http://127.0.0.1:6385".into(), ..settings },
         };
-        Self { store, router: api::guarded_router(app, auth), drivers, bundles }
+        Self { store, router: api::guarded_router(app, auth), drivers, bundles, members }
     }
 
     pub async fn raw(&self, request: Request<Body>) -> Answer {

@@ -1,8 +1,9 @@
 //! What one resource alone must hold to.
 
 use crate::common::{Api, keys};
-use model::{PowerState, ProvisionState};
+use model::{ConductorReport, Node, PowerState, ProvisionState, Timestamp};
 use serde_json::{Value, json};
+use store::prelude::*;
 
 #[tokio::test]
 async fn a_chassis_with_nodes_stays() {
@@ -288,4 +289,65 @@ async fn conductors_shards_and_events() {
         api.post("/v1/events", json!({"events": [bad]})).await.is(400);
     }
     api.post("/v1/events", json!({"events": []})).await.is(400);
+}
+
+/// This controller has not reported itself; one of two others is gone.
+#[tokio::test]
+async fn several_controllers_share_a_store() {
+    let api = Api::new();
+    let report = |hostname: &str, alive_until: i64| ConductorReport {
+        hostname: hostname.to_owned(),
+        group: Some("rack1".to_owned()),
+        drivers: vec!["ipmi".to_owned()],
+        version: "1".to_owned(),
+        started_at: Timestamp(1_000_000),
+        reported_at: Timestamp(2_000_000),
+        alive_until: Timestamp(alive_until),
+    };
+    for report in [report("c2", i64::MAX), report("c1", 3_000_000)] {
+        api.store.report_conductor(report).await.unwrap();
+    }
+    let list = |body: &Value| -> Vec<(String, bool)> {
+        let all = body["conductors"].as_array().unwrap().iter();
+        all.map(|one| (one["hostname"].as_str().unwrap().to_owned(), one["alive"] == true)).collect()
+    };
+    let own = ("probe-conductor".to_owned(), true);
+    let (gone, alive) = (("c1".to_owned(), false), ("c2".to_owned(), true));
+    let all = api.get("/v1/conductors").await.is(200).body;
+    assert_eq!(list(&all), [gone.clone(), alive.clone(), own.clone()]);
+    let one = api.get("/v1/conductors/c1").await.is(200).body;
+    assert_eq!((&one["conductor_group"], &one["drivers"]), (&json!("rack1"), &json!(["ipmi"])));
+    assert_eq!(one["created_at"], "1970-01-01T00:00:01+00:00");
+    assert_eq!(one["updated_at"], "1970-01-01T00:00:02+00:00");
+    let back = api.get("/v1/conductors?sort_key=hostname&sort_dir=desc").await.is(200).body;
+    assert_eq!(list(&back), [own.clone(), alive.clone(), gone.clone()]);
+    let first = api.get("/v1/conductors?limit=1").await.is(200).body;
+    assert_eq!((list(&first), first["next"].as_str().unwrap().contains("marker=c1")), (vec![gone], true));
+    let next = api.get("/v1/conductors?limit=9&marker=c1").await.is(200).body;
+    assert_eq!(list(&next), [alive, own]);
+
+    // Each node shows who drives it, and lists are filtered by that.
+    api.members.replace(vec![report("c2", i64::MAX)]);
+    for (name, group) in [("of-c2", "rack1"), ("of-nobody", "rack2")] {
+        let in_group = |node: &mut Node| drop(node.other.insert("conductor_group".to_owned(), json!(group)));
+        api.node_with(name, ProvisionState::Enroll, in_group).await;
+    }
+    let unnamed = ConductorReport { group: None, ..report("probe-conductor", i64::MAX) };
+    for (alive, expected) in [
+        (vec![report("c2", i64::MAX)], [json!("c2"), Value::Null]),
+        (vec![report("c2", i64::MAX), unnamed], [json!("c2"), json!("probe-conductor")]),
+    ] {
+        api.members.replace(alive);
+        for (name, driver) in ["of-c2", "of-nobody"].into_iter().zip(expected) {
+            assert_eq!(api.get(&format!("/v1/nodes/{name}")).await.is(200).body["conductor"], driver);
+        }
+    }
+    for (host, expected) in [("c2", json!(["of-c2"])), ("probe-conductor", json!(["of-nobody"]))] {
+        let nodes = api.get(&format!("/v1/nodes?conductor={host}&fields=name")).await.is(200).body;
+        let names: Vec<_> =
+            nodes["nodes"].as_array().unwrap().iter().map(|node| node["name"].clone()).collect();
+        assert_eq!(json!(names), expected);
+    }
+    let nobody = api.get("/v1/nodes?conductor=c1").await.is(200).body;
+    assert_eq!(nobody["nodes"], json!([]));
 }

@@ -7,7 +7,7 @@ use model::Timestamp;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use store::{Clock, Store};
+use store::{Clock, Members, Store};
 use uuid::Uuid;
 
 /// Drives all nodes of a store.
@@ -16,7 +16,8 @@ pub struct Conductor {
     pub(super) executor: Arc<dyn Executor>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) settings: Settings,
-    pub(super) name: String,
+    pub(super) members: Members,
+    pub(super) started_at: Timestamp,
     pub(super) issuer: CertificateIssuer,
     listening_since: AtomicI64,
     busy: Mutex<Busy>,
@@ -30,19 +31,30 @@ pub(super) struct Busy {
 }
 
 impl Conductor {
-    /// A conductor that calls itself `name` (the holder of its leases; the same after a restart), and certifies
-    /// as `issuer`.
+    /// A conductor with the name of `members` (the holder of its leases; the same after a restart), which it keeps, and that
+    /// certifies as `issuer`.
     pub fn new(
         store: Arc<dyn Store>,
         executor: Arc<dyn Executor>,
         clock: Arc<dyn Clock>,
         settings: Settings,
-        name: String,
+        members: Members,
         issuer: CertificateIssuer,
     ) -> Arc<Self> {
-        let listening_since = AtomicI64::new(clock.now().0);
+        let started_at = clock.now();
+        let listening_since = AtomicI64::new(started_at.0);
         let busy = Mutex::default();
-        Arc::new(Self { store, executor, clock, settings, name, issuer, listening_since, busy })
+        Arc::new(Self {
+            store,
+            executor,
+            clock,
+            settings,
+            members,
+            started_at,
+            issuer,
+            listening_since,
+            busy,
+        })
     }
 
     /// Since when agents can report to this process.

@@ -52,10 +52,10 @@ impl Conductor {
 
     async fn release_stale_lease(&self, node: Uuid) -> Result<(), StoreError> {
         let now = self.clock.now();
-        if self.store.lease_holder(node, now).await?.as_deref() != Some(&self.name) {
+        if self.store.lease_holder(node, now).await?.as_deref() != Some(self.members.own()) {
             return Ok(());
         }
-        match self.store.take_lease(node, &self.name, now, now.after(LEASE)).await? {
+        match self.store.take_lease(node, self.members.own(), now, now.after(LEASE)).await? {
             Some(lease) => self.store.release_lease(lease).await,
             None => Ok(()),
         }
@@ -65,7 +65,7 @@ impl Conductor {
     pub(super) async fn take_lease(&self, node: Uuid) -> Result<Option<HeldLease>, StoreError> {
         let now = self.clock.now();
         let until = now.after(LEASE);
-        let taken = self.store.take_lease(node, &self.name, now, until).await?;
+        let taken = self.store.take_lease(node, self.members.own(), now, until).await?;
         Ok(taken.map(|lease| HeldLease { lease, until }))
     }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! mod.rs     which nodes are driven now
 //! clock_jump.rs  the machine's clock was set
+//! members.rs the controllers that share the store
 //! places.rs  which pass may begin now
 //! worker.rs  the task of one node: passes until it sleeps
 //! panics.rs  a pass that panicked
@@ -14,6 +15,7 @@ mod clock_jump;
 mod conductor;
 mod lease;
 mod load;
+mod members;
 mod panics;
 mod pass;
 mod places;
@@ -26,6 +28,7 @@ use model::Timestamp;
 use places::{PlaceLimits, Places};
 use std::sync::Arc;
 use std::time::Duration;
+use store::StoreError;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -39,6 +42,8 @@ const NAP: (Duration, Duration) = (Duration::from_millis(20), Duration::from_sec
 /// Longest sleep while a node is due: it is in a pass, which rings when it stores something, or its lease is held
 /// elsewhere.
 const NAP_WHILE_DUE: Duration = Duration::from_secs(1);
+/// Nodes that are started at a time.
+const DUE_AT_ONCE: usize = 1000;
 
 /// The tasks that drive nodes, one for each node that is in a pass.
 struct Workers {
@@ -53,8 +58,10 @@ impl Conductor {
         let mut bell = self.store.bell().listen();
         let places = Places::new(PlaceLimits::of(&self.settings));
         let mut workers = Workers { tasks: JoinSet::new(), places, stop: stop.clone() };
+        self.meet().await;
         self.release_stale_leases().await;
         let mut look_at = Instant::now();
+        let mut meet_at = Instant::now() + self.pace().every;
         loop {
             // In this order, so that a simulation sees the same choice each time.
             tokio::select! {
@@ -64,6 +71,13 @@ impl Conductor {
                     self.start(node, &mut workers);
                     // It may be due sooner now than was known.
                     look_at = look_at.min(Instant::now() + NAP.0);
+                }
+                () = tokio::time::sleep_until(meet_at) => {
+                    meet_at = Instant::now() + self.pace().every;
+                    if self.meet().await {
+                        self.unsettled().await.into_iter().for_each(|node| self.start(node, &mut workers));
+                        look_at = Instant::now();
+                    }
                 }
                 () = tokio::time::sleep_until(look_at) => {
                     self.follow_clock(&mut workers).await;
@@ -85,13 +99,15 @@ impl Conductor {
                 }
             }
         }
+        // The nodes that are in no pass any more are the others' from here on; each of the rest once its lease is released.
+        self.leave().await;
         while workers.tasks.join_next().await.is_some() {}
     }
 
     /// Start the nodes that are due; whether there are any. One that is in a pass is left alone: if it is due after
     /// that still, the next look finds it.
     async fn start_due(self: &Arc<Self>, now: Timestamp, workers: &mut Workers) -> bool {
-        let due = match self.store.due(now, 1000).await {
+        let due = match self.due(now).await {
             Ok(due) => due,
             Err(error) => {
                 tracing::error!(error = %error.chain(), "cannot read which nodes are due");
@@ -103,6 +119,21 @@ impl Conductor {
         !due.is_empty()
     }
 
+    /// The nodes that are due and may be this controller's. Those of a group whose controllers are all gone stay due, however
+    /// many they are: they must not hide the others.
+    async fn due(&self, now: Timestamp) -> Result<Vec<Uuid>, StoreError> {
+        let mut limit = DUE_AT_ONCE;
+        loop {
+            let mut due = self.store.due(now, limit).await?;
+            let is_all = due.len() < limit;
+            due.retain(|node| self.members.may_drive(*node));
+            if is_all || !due.is_empty() {
+                return Ok(due);
+            }
+            limit *= 4;
+        }
+    }
+
     async fn nap(&self, now: Timestamp, longest: Duration) -> Duration {
         match self.store.next_due(now).await {
             Ok(Some(at)) => at.since(now).clamp(NAP.0, longest),
@@ -111,6 +142,9 @@ impl Conductor {
     }
 
     fn start(self: &Arc<Self>, node: Uuid, workers: &mut Workers) {
+        if !self.members.may_drive(node) {
+            return;
+        }
         {
             let mut busy = self.busy();
             if !busy.running.insert(node) {

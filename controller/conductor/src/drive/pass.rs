@@ -57,6 +57,9 @@ impl Conductor {
         // Read without the lease first: most bells need nothing, and a lease costs two writes.
         match self.load(uuid, pass.known.take()).await {
             Ok(snapshot) => {
+                if !self.members.drives(&snapshot.node) {
+                    return;
+                }
                 if is_as_stored(&decide(&snapshot, &self.settings), &snapshot.node) {
                     pass.known = Some(snapshot.node);
                     return;

@@ -3,6 +3,7 @@
 //! `world` is a machine room in one process: a node, its agent and its BMC in virtual time, for whole runs.
 //! `situation` is one node in one situation, for single decisions.
 
+mod several;
 mod situation;
 mod world;
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use store::memory::MemoryStore;
-use store::{Clock, HeartbeatRecord, TokenRequest, prelude::*};
+use store::{Clock, HeartbeatRecord, Members, TokenRequest, prelude::*};
 use tokio_util::sync::CancellationToken;
 
 /// Three actions of a hundred seconds are longer than the lease that was taken before the first.
@@ -175,8 +175,14 @@ async fn a_heartbeat_during_an_action_counts_for_what_is_decided_after_it() {
     let uuid = store.update_node(node, Vec::new(), None).await.unwrap().uuid;
     let executor = Arc::new(executor);
     let issuer = CertificateIssuer::new(SigningKey::generate().unwrap().0, "sim");
-    let conductor =
-        Conductor::new(store.clone(), executor.clone(), clock.clone(), settings, "sim".into(), issuer);
+    let conductor = Conductor::new(
+        store.clone(),
+        executor.clone(),
+        clock.clone(),
+        settings,
+        Members::alone("sim"),
+        issuer,
+    );
     let stop = CancellationToken::new();
     let task = tokio::spawn(conductor.run(stop.clone()));
     let deadline = clock.now().after(Duration::from_secs(600));

@@ -3,6 +3,7 @@
 pub mod bundle;
 pub mod certificate;
 pub mod certificate_log;
+pub mod conductor;
 pub mod contact;
 pub mod inventory;
 pub mod lease;

@@ -11,11 +11,25 @@ use crate::resources::ResourceWrite;
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::boot::Boot;
-use model::{Catalogue, Certificate, Event, Node, StepKind, Timestamp, clock_jump};
+use model::{Catalogue, Certificate, ConductorReport, Event, Node, StepKind, Timestamp, clock_jump};
 use uuid::Uuid;
 
 #[async_trait]
 impl ConductorStore for MemoryStore {
+    fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    async fn report_conductor(&self, report: ConductorReport) -> Result<()> {
+        self.state().conductors.insert(report.hostname.clone(), report);
+        Ok(())
+    }
+
+    async fn remove_conductor(&self, hostname: &str) -> Result<()> {
+        self.state().conductors.remove(hostname);
+        Ok(())
+    }
+
     async fn take_lease(
         &self,
         node: Uuid,

@@ -18,12 +18,18 @@ use std::sync::{Mutex, MutexGuard};
 pub struct MemoryStore {
     state: Mutex<State>,
     bell: Bell,
+    is_shared: bool,
 }
 
 impl MemoryStore {
     /// An empty store.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty store that several controllers use, as tests of them need it.
+    pub fn shared() -> Self {
+        Self { is_shared: true, ..Self::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -14,7 +14,7 @@ use crate::node_query::{NodePage, NodeQuery};
 use crate::nodes::NodeStore;
 use async_trait::async_trait;
 use model::agent::Contact;
-use model::{Catalogue, Certificate, Event, Inventory, Node, Scope, StepKind, Timestamp};
+use model::{Catalogue, Certificate, ConductorReport, Event, Inventory, Node, Scope, StepKind, Timestamp};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
@@ -184,6 +184,10 @@ impl NodeStore for MemoryStore {
         let state = self.state();
         let held = state.nodes.get(&node).and_then(|row| row.lease.as_ref());
         Ok(held.filter(|held| held.until > now).map(|held| held.holder.clone()))
+    }
+
+    async fn conductors(&self, _now: Timestamp) -> Result<Vec<ConductorReport>> {
+        Ok(self.state().conductors.values().cloned().collect())
     }
 
     fn bell(&self) -> &Bell {

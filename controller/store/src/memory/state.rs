@@ -5,8 +5,8 @@ use crate::lease::Lease;
 use model::agent::Contact;
 use model::history::StateAtEvent;
 use model::{
-    Bundle, Catalogue, Certificate, Event, Inventory, Node, Resource, ResourceKind, Scope, StepKind,
-    Timestamp,
+    Bundle, Catalogue, Certificate, ConductorReport, Event, Inventory, Node, Resource, ResourceKind, Scope,
+    StepKind, Timestamp,
 };
 use std::collections::BTreeMap;
 use uuid::Uuid;
@@ -24,6 +24,8 @@ pub struct State {
     pub key_changes: Vec<String>,
     /// Largest epoch given out for any node; never reused, even when a node is deleted and enrolled again.
     pub last_epoch: u64,
+    /// By hostname.
+    pub conductors: BTreeMap<String, ConductorReport>,
 }
 
 /// A node with all that goes when it goes (except its resources).

@@ -72,7 +72,7 @@ async fn first_released(
     mut busy: Vec<Uuid>,
 ) -> Result<Option<Resource>, ApiError> {
     let Some(first) = busy.first().copied() else { return Ok(None) };
-    let locked = || ApiError::locked(first, &call.app.settings.conductor_host);
+    let locked = || ApiError::locked(first, call.app.members.own());
     let mut waiting = LockWait::begin(call).ok_or_else(locked)?;
     let mut look = busy.clone();
     let mut in_time = true;

@@ -18,16 +18,18 @@ use tokio::time::sleep;
 /// Acts on the world; calls its agents as the real executor does.
 pub struct SimExecutor {
     world: Arc<World>,
+    name: String,
     agents: LiveExecutor,
 }
 
 impl SimExecutor {
-    pub fn new(world: &Arc<World>) -> Self {
+    /// That of the conductor with this name.
+    pub fn new(world: &Arc<World>, name: &str) -> Self {
         let agents = AgentClient::over(Arc::new(Network(world.clone())));
         let agents = agents.serving(world.images.lock().unwrap().clone()).hearing_at("http://192.0.2.7:8089");
         let settings = Settings::default();
         let agents = LiveExecutor::new(Arc::new(Builtin::default()), agents, world.clock.clone(), settings);
-        Self { world: world.clone(), agents }
+        Self { world: world.clone(), name: name.to_owned(), agents }
     }
 }
 
@@ -48,6 +50,7 @@ impl Executor for SimExecutor {
         let name = name.split([' ', '{', '(']).next().unwrap_or_default().to_owned();
         world.actions.lock().unwrap().push(name.clone());
         world.epochs.lock().unwrap().push(epoch);
+        world.actors.lock().unwrap().push(self.name.clone());
         let panics = {
             let mut left = world.panics.lock().unwrap();
             let panics = *left > 0;
@@ -60,7 +63,7 @@ impl Executor for SimExecutor {
         sleep(time).await;
         // It is done now, and a call that nobody would refuse may take a while.
         let done = world.clock.now().after(self.unfenced_call(contact, action));
-        if world.store.lease_holder(node.uuid, done).await.unwrap().as_deref() != Some("sim") {
+        if world.store.lease_holder(node.uuid, done).await.unwrap().as_ref() != Some(&self.name) {
             world.unleased.lock().unwrap().push(name);
         }
         match action {

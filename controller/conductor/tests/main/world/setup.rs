@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::memory::MemoryStore;
-use store::{Clock, StoreError, prelude::*};
+use store::{Clock, Members, StoreError, prelude::*};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -33,6 +33,8 @@ pub struct World {
     pub action_time: Mutex<Duration>,
     /// The epoch of the lease of each action.
     pub epochs: Mutex<Vec<u64>>,
+    /// The name of the conductor of each action.
+    pub actors: Mutex<Vec<String>>,
     /// Actions that were still under way when the lease of the node had expired, or would have been with a slow BMC.
     pub unleased: Mutex<Vec<String>>,
     /// The BMC's persistent boot device.
@@ -86,8 +88,13 @@ pub fn asked(label: &str, more: Value) -> RequestedStep {
 
 impl World {
     pub async fn new() -> Arc<Self> {
+        Self::with(MemoryStore::new()).await
+    }
+
+    /// With this store.
+    pub async fn with(store: MemoryStore) -> Arc<Self> {
         let clock = Arc::new(SimClock::start());
-        let store = Arc::new(MemoryStore::new());
+        let store = Arc::new(store);
         let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", clock.now());
         node.provision_state = ProvisionState::Manageable;
         let node = store.create_node(node, Vec::new()).await.unwrap().uuid;
@@ -101,6 +108,7 @@ impl World {
             actions: Mutex::default(),
             action_time: Mutex::new(Duration::from_millis(30)),
             epochs: Mutex::default(),
+            actors: Mutex::default(),
             unleased: Mutex::default(),
             boots_from: Mutex::default(),
             faults: Mutex::default(),
@@ -177,6 +185,11 @@ impl World {
         self.conductor_at(self.clock.clone(), settings)
     }
 
+    /// A conductor with another name than `sim`.
+    pub fn conductor_named(self: &Arc<Self>, name: &str, settings: Settings) -> Running {
+        self.start(name, self.clock.clone(), settings)
+    }
+
     /// A conductor that is asked to make the node available.
     pub async fn provide(self: &Arc<Self>, settings: Settings) -> Running {
         let conductor = self.conductor(settings);
@@ -196,10 +209,14 @@ impl World {
 
     /// A conductor that reads the time from another clock.
     pub fn conductor_at(self: &Arc<Self>, clock: Arc<dyn Clock>, settings: Settings) -> Running {
-        let executor: Arc<dyn Executor> = Arc::new(SimExecutor::new(self));
-        let issuer = CertificateIssuer::new(SigningKey::generate().unwrap().0, "sim");
+        self.start("sim", clock, settings)
+    }
+
+    fn start(self: &Arc<Self>, name: &str, clock: Arc<dyn Clock>, settings: Settings) -> Running {
+        let executor: Arc<dyn Executor> = Arc::new(SimExecutor::new(self, name));
+        let issuer = CertificateIssuer::new(SigningKey::generate().unwrap().0, name);
         let store = self.store.clone();
-        let conductor = Conductor::new(store, executor, clock, settings, "sim".into(), issuer);
+        let conductor = Conductor::new(store, executor, clock, settings, Members::alone(name), issuer);
         let stop = CancellationToken::new();
         let task = tokio::spawn(conductor.run(stop.clone()));
         *self.running.lock().unwrap() = Some(task.abort_handle());

@@ -1,0 +1,89 @@
+//! The controllers that share the store: this one reports itself and reads the others.
+
+use super::conductor::Conductor;
+use model::{ConductorReport, ProvisionState};
+use std::time::Duration;
+use store::StoreError;
+use uuid::Uuid;
+
+/// How often a controller reports itself, and how long it counts as alive after that.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    pub every: Duration,
+    pub alive: Duration,
+}
+
+/// Where others take over the nodes of one that is silent. Two reports may be late or lost.
+const SHARED: Pace = Pace { every: Duration::from_secs(2), alive: Duration::from_secs(8) };
+/// Where nobody does; each report is a write to the disk.
+const ALONE: Pace = Pace { every: Duration::from_secs(60), alive: Duration::from_secs(180) };
+
+impl Conductor {
+    /// How often to [`Conductor::meet`].
+    pub(super) fn pace(&self) -> Pace {
+        if self.store.is_shared() { SHARED } else { ALONE }
+    }
+
+    /// Report this controller and read who else is alive. True if nodes may have changed hands. While the store fails,
+    /// everything stays as it was read last.
+    pub(super) async fn meet(&self) -> bool {
+        match self.try_to_meet().await {
+            Ok(changed) => changed,
+            Err(error) => {
+                tracing::warn!(error = %error.chain(), "cannot report this controller or read the others; trying again");
+                false
+            }
+        }
+    }
+
+    async fn try_to_meet(&self) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        let own = ConductorReport {
+            hostname: self.members.own().to_owned(),
+            group: Some(self.settings.conductor_group.to_lowercase()).filter(|group| !group.is_empty()),
+            drivers: self.members.drivers().to_vec(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: self.started_at,
+            reported_at: now,
+            alive_until: now.after(self.pace().alive),
+        };
+        self.store.report_conductor(own).await?;
+        let mut alive = self.store.conductors(now).await?;
+        if self.store.is_shared() {
+            alive.retain(|one| one.is_alive(now));
+            return Ok(self.members.replace(alive));
+        }
+        // Nobody else has the store open: another name is one that this controller had before.
+        for gone in alive.iter().filter(|one| one.hostname != self.members.own()) {
+            self.store.remove_conductor(&gone.hostname).await?;
+        }
+        alive.retain(|one| one.hostname == self.members.own());
+        Ok(self.members.replace(alive))
+    }
+
+    /// Hand the nodes of this controller to the others.
+    pub(super) async fn leave(&self) {
+        if !self.store.is_shared() {
+            return;
+        }
+        if let Err(error) = self.store.remove_conductor(self.members.own()).await {
+            tracing::warn!(error = %error.chain(), "cannot tell the others that this controller stops; they take its nodes over in some seconds");
+        }
+    }
+
+    /// The nodes that are in the middle of something: after nodes have changed hands, a ring of the bell of one of them may have
+    /// been heard by a controller that has died since.
+    pub(super) async fn unsettled(&self) -> Vec<Uuid> {
+        let states = ProvisionState::ALL.into_iter().filter(|state| !state.is_stable());
+        let states: Vec<ProvisionState> = states.collect();
+        match self.store.nodes_in(&states).await {
+            Ok(nodes) => {
+                nodes.into_iter().filter(|node| self.members.drives(node)).map(|node| node.uuid).collect()
+            }
+            Err(error) => {
+                tracing::warn!(error = %error.chain(), "cannot read the nodes to take over; they are driven when they are due");
+                Vec::new()
+            }
+        }
+    }
+}

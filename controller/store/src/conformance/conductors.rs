@@ -1,0 +1,35 @@
+//! Reports of controllers.
+
+use super::samples::at;
+use crate::Store;
+use model::ConductorReport;
+use std::sync::Arc;
+
+fn report(hostname: &str, reported: i64) -> ConductorReport {
+    ConductorReport {
+        hostname: hostname.to_owned(),
+        group: Some("rack \"1\"".to_owned()),
+        drivers: vec!["redfish".to_owned(), "ipmi".to_owned()],
+        version: "1.2.3".to_owned(),
+        started_at: at(0),
+        reported_at: at(reported),
+        alive_until: at(reported + 10),
+    }
+}
+
+pub async fn the_last_report_of_each_controller_is_kept<S: Store>(store: Arc<S>) {
+    assert_eq!(store.conductors(at(0)).await.unwrap(), []);
+    for report in [report("c2", 1), report("c1", 2), report("c2", 3)] {
+        store.report_conductor(report).await.unwrap();
+    }
+    // A store that several machines use keeps instants by a clock of its own.
+    let found = store.conductors(at(3)).await.unwrap();
+    let names: Vec<_> = found.iter().map(|one| one.hostname.as_str()).collect();
+    assert_eq!(names, ["c1", "c2"]);
+    assert_eq!(found[1].drivers, report("c2", 3).drivers);
+    assert_eq!((&found[1].group, &found[1].version), (&report("c2", 3).group, &report("c2", 3).version));
+    assert!(found[1].alive_until > found[1].reported_at);
+    store.remove_conductor("c2").await.unwrap();
+    store.remove_conductor("c2").await.expect("it is removed already");
+    assert_eq!(store.conductors(at(3)).await.unwrap().len(), 1);
+}
