@@ -175,7 +175,7 @@ fn commands_for_the_file_are_refused() {
         let (good, text) = run(arguments);
         assert!(!good && text.contains(part), "{text}");
     }
-    // Nobody answers there.
+    // No server answers there.
     for arguments in [&["forget-secrets"][..], &["change-certificate-key"][..], &[][..]] {
         let (good, text) = run(arguments);
         assert!(!good && text.contains("database"), "{text}");

@@ -170,7 +170,7 @@ mod tests {
         let own =
             "postgres://u@db.example/a?sslmode=verify-full&sslrootcert=/etc/a%20b.pem&connect_timeout=3";
         assert_eq!(trust(own), certificate(Some("/etc/a b.pem")));
-        // Any other would send the password to whoever answers.
+        // Any other would send the password to any server that answers.
         for weak in ["require", "prefer", "allow", "verify-ca", ""] {
             let error = trust(&format!("postgres://u:hunter2@db.example/a?sslmode={weak}")).unwrap_err();
             assert!(error.contains("verify-full") && !error.contains("hunter2"), "{error}");

@@ -59,7 +59,7 @@ impl Change {
         self.rings.push(Ring::Changed(node));
     }
 
-    /// Tell those who wait for the node to be unlocked.
+    /// Ring for those that wait for the node to be unlocked.
     pub fn released(&mut self, node: Uuid) {
         self.rings.push(Ring::Released(node));
     }

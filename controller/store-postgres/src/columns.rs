@@ -132,7 +132,7 @@ mod tests {
         &row.iter().find(|(column, _)| *column == name).unwrap_or_else(|| panic!("column {name}")).1
     }
 
-    /// Every field that lists know, from the document that is stored beside the columns.
+    /// Every field that lists know, from the document that is stored next to the columns.
     #[test]
     fn columns_and_document_say_the_same() {
         let mut node = Node::enrolled(Uuid::from_u128(7), "redfish", Timestamp(5));

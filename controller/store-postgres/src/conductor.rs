@@ -5,7 +5,7 @@ use crate::change::{Change, rows};
 use crate::database::Client;
 use crate::document::{cell, decode, open};
 use crate::failure::failed;
-use crate::sql::node::{self, Stored};
+use crate::sql::node::{self, NodeRow};
 use crate::sql::{certificate, contact, inventory, lease, resource};
 use async_trait::async_trait;
 use model::agent::Contact;
@@ -62,7 +62,7 @@ impl ConductorStore for PostgresStore {
         lease: Option<Lease>,
         certificate: Certificate,
     ) -> Result<Node> {
-        let new = Stored::next(&self.key, node)?;
+        let new = NodeRow::next(&self.key, node)?;
         let (of, events, certificate) = (&new, &events, &certificate);
         let write = self.database.write(|change, _| {
             Box::pin(async move {
@@ -83,7 +83,7 @@ impl ConductorStore for PostgresStore {
         lease: Option<Lease>,
         inspected: Inspected,
     ) -> Result<Node> {
-        let new = Stored::next(&self.key, node)?;
+        let new = NodeRow::next(&self.key, node)?;
         let Inspected { inventory, ports, new_ports } = inspected;
         let doc = inventory::document(new.node.uuid, inventory)?;
         let (key, of, events, doc) = (&self.key, &new, &events, doc.as_str());
@@ -174,7 +174,7 @@ async fn shift_clock(change: &mut Change, key: &DatabaseKey, by: i64) -> Result<
         }
         contact::shift_clock(change, uuid, by).await?;
         if clock_jump::shift_node(&mut node, by) {
-            node::overwrite(change, &Stored::next(key, node)?).await?;
+            node::overwrite(change, &NodeRow::next(key, node)?).await?;
             change.ring(uuid);
         }
     }

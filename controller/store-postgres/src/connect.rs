@@ -64,7 +64,7 @@ pub fn pool(address: &Address, tls: &Tls, settings: &Settings, size: usize) -> R
     let limit = Some(settings.connect_timeout);
     let pool = Pool::builder(manager)
         .max_size(size)
-        // Whoever has one gives it back when its statement ends.
+        // A connection in use comes back when its statement ends.
         .wait_timeout(Some(settings.statement_timeout))
         .create_timeout(limit)
         .recycle_timeout(limit)

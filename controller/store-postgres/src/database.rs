@@ -136,7 +136,7 @@ impl Database {
         if let Commit::NoAnswer(failure) = ended {
             ended = self.find_out(&id, failure).await;
         }
-        // Perhaps committed: whoever hears of it reads what is true.
+        // Perhaps committed: a listener reads what is true.
         if !matches!(ended, Commit::Undone(_)) {
             rings.into_iter().for_each(|ring| ring.sound(&self.bell));
         }

@@ -4,7 +4,7 @@ use crate::PostgresStore;
 use crate::change::Change;
 use crate::document::cell;
 use crate::failure::failed;
-use crate::sql::node::{self, Stored};
+use crate::sql::node::{self, NodeRow};
 use crate::sql::{bundle, certificate, contact, inventory, resource};
 use model::agent::Contact;
 use model::{Certificate, ResourceKind};
@@ -15,8 +15,8 @@ use stored_secrets::DatabaseKey;
 const LINES: usize = 1000;
 
 impl PostgresStore {
-    /// Copy everything from `source`, on which nobody may write meanwhile, in one transaction. Leases are not copied: nobody
-    /// drives nodes meanwhile. Their epochs go on after `last_epoch`.
+    /// Copy everything from `source`, which no other process may write meanwhile, in one transaction. Leases are not copied: no
+    /// conductor runs meanwhile. Their epochs go on after `last_epoch`.
     ///
     /// # Errors
     /// There is something in this database already, or either cannot be read or written. Then nothing is copied.
@@ -33,7 +33,7 @@ async fn copy(change: &mut Change, key: &DatabaseKey, source: &dyn Store, last_e
     change.query(EPOCH, &[&epoch]).await.map_err(failed("setting the next epoch of leases"))?;
     for of in source.nodes().await? {
         let uuid = of.uuid;
-        node::add(change, &Stored::of(key, of)?).await?;
+        node::add(change, &NodeRow::of(key, of)?).await?;
         node::add_events(change, uuid, &source.history(uuid).await?).await?;
         let known = source.contact(uuid).await?;
         if known != Contact::default() {

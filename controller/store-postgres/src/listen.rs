@@ -74,7 +74,7 @@ impl Ear {
     }
 }
 
-/// One connection, until it ends. The first tells by `ready` that it hears, or why not.
+/// One connection, until it ends. The first reports by `ready` that it hears, or why not.
 async fn session<T>(
     address: &Address,
     tls: T,

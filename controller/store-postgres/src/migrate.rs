@@ -72,7 +72,7 @@ pub async fn apply(pool: &Pool, name: &str, migrations: &[Migration]) -> Result<
     loop {
         let client = pool.get().await.map_err(|error| failed(error.into()))?;
         let change = Change::begin(client, "BEGIN").await.map_err(failed)?;
-        // What comes after this statement sees what whoever held the lock before did.
+        // What comes after this statement sees what the holder of the lock before it did.
         change.query(LOCK, &[]).await.map_err(failed)?;
         let applied = match inspect(&change, migrations.len()).await.map_err(failed)? {
             Found::Applied(applied) => applied,

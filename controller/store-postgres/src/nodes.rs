@@ -2,7 +2,7 @@
 
 use crate::PostgresStore;
 use crate::failure::failed;
-use crate::sql::node::{self, Stored};
+use crate::sql::node::{self, NodeRow};
 use crate::sql::{certificate, contact, inventory, lease, node_list};
 use async_trait::async_trait;
 use model::{Catalogue, Certificate, Event, Inventory, Node, ProvisionState, StepKind, Timestamp};
@@ -13,7 +13,7 @@ use uuid::Uuid;
 #[async_trait]
 impl NodeStore for PostgresStore {
     async fn create_node(&self, node: Node, events: Vec<Event>) -> Result<Node> {
-        let new = Stored::of(&self.key, Node { version: 1, ..node })?;
+        let new = NodeRow::of(&self.key, Node { version: 1, ..node })?;
         let (of, events) = (&new, &events);
         let create = self.database.write(|change, _| {
             Box::pin(async move {
@@ -60,7 +60,7 @@ impl NodeStore for PostgresStore {
     }
 
     async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {
-        let new = Stored::next(&self.key, node)?;
+        let new = NodeRow::next(&self.key, node)?;
         let (of, events) = (&new, &events);
         let update = self.database.write(|change, _| {
             Box::pin(async move {

@@ -1,7 +1,7 @@
 //! Resources and bundles.
 
 use crate::PostgresStore;
-use crate::sql::node::{self, Stored};
+use crate::sql::node::{self, NodeRow};
 use crate::sql::{bundle, resource, resource_list};
 use async_trait::async_trait;
 use model::{Bundle, Event, Node, Resource, ResourceKind, Scope};
@@ -17,7 +17,7 @@ impl ResourceStore for PostgresStore {
     ) -> Result<Resource> {
         let with = match node {
             None => None,
-            Some((node, events)) => Some((Stored::next(&self.key, node)?, events)),
+            Some((node, events)) => Some((NodeRow::next(&self.key, node)?, events)),
         };
         let (key, write, with) = (&self.key, &write, &with);
         let written = self.database.write(|change, _| {

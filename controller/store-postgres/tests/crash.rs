@@ -17,40 +17,40 @@ const NODES: usize = 6;
 const KILLS: u32 = 6;
 const TOKEN: &str = "token";
 
-/// What the callers of one node were told.
+/// The answers that the callers of one node got.
 #[derive(Default)]
-struct Told {
+struct Answers {
     version: AtomicU64,
     beat: AtomicU64,
-    /// Calls that were told nothing: that it is not known, or that the database cannot be reached.
+    /// Calls that ended with an error: that it is not known, or that the database cannot be reached.
     refused: AtomicU64,
 }
 
-async fn write_node(store: Arc<PostgresStore>, uuid: Uuid, told: Arc<Told>, stop: Arc<AtomicBool>) {
+async fn write_node(store: Arc<PostgresStore>, uuid: Uuid, answers: Arc<Answers>, stop: Arc<AtomicBool>) {
     while !stop.load(Ordering::Relaxed) {
         let Ok(mut node) = store.node(uuid).await else {
-            told.refused.fetch_add(1, Ordering::Relaxed);
+            answers.refused.fetch_add(1, Ordering::Relaxed);
             continue;
         };
-        assert!(node.version >= told.version.load(Ordering::Relaxed), "an acknowledged write is lost");
+        assert!(node.version >= answers.version.load(Ordering::Relaxed), "an acknowledged write is lost");
         let next = node.version + 1;
         node.extra.insert("version".to_owned(), next.into());
         let event = Event::new(EventKind::Step, Severity::Info, next.to_string(), Timestamp(0));
         match store.update_node(node, vec![event], None).await {
             Ok(written) => {
                 assert_eq!(written.version, next);
-                told.version.store(next, Ordering::Relaxed);
+                answers.version.store(next, Ordering::Relaxed);
             }
             Err(StoreError::Failed { .. }) => {
-                told.refused.fetch_add(1, Ordering::Relaxed);
+                answers.refused.fetch_add(1, Ordering::Relaxed);
             }
-            // Nobody else writes it.
+            // No other task writes it.
             Err(other) => panic!("a write of version {next}: {}", other.chain()),
         }
     }
 }
 
-async fn write_beats(store: Arc<PostgresStore>, uuid: Uuid, told: Arc<Told>, stop: Arc<AtomicBool>) {
+async fn write_beats(store: Arc<PostgresStore>, uuid: Uuid, answers: Arc<Answers>, stop: Arc<AtomicBool>) {
     for count in 1.. {
         if stop.load(Ordering::Relaxed) {
             return;
@@ -63,9 +63,9 @@ async fn write_beats(store: Arc<PostgresStore>, uuid: Uuid, told: Arc<Told>, sto
             agent: AgentKind::Ipa,
         };
         match store.record_heartbeat(uuid, TOKEN, beat).await {
-            Ok(()) => told.beat.store(count.cast_unsigned(), Ordering::Relaxed),
+            Ok(()) => answers.beat.store(count.cast_unsigned(), Ordering::Relaxed),
             Err(StoreError::Failed { .. }) => {
-                told.refused.fetch_add(1, Ordering::Relaxed);
+                answers.refused.fetch_add(1, Ordering::Relaxed);
             }
             Err(other) => panic!("heartbeat {count}: {}", other.chain()),
         }
@@ -81,14 +81,14 @@ async fn new_node(store: &PostgresStore) -> Uuid {
 }
 
 /// Until every node was written again.
-async fn all_go_on(nodes: &[(Uuid, Arc<Told>)]) {
-    let before: Vec<u64> = nodes.iter().map(|(_, told)| told.version.load(Ordering::Relaxed)).collect();
+async fn all_go_on(nodes: &[(Uuid, Arc<Answers>)]) {
+    let before: Vec<u64> = nodes.iter().map(|(_, answers)| answers.version.load(Ordering::Relaxed)).collect();
     let began = Instant::now();
     let behind = || {
         nodes
             .iter()
             .zip(&before)
-            .any(|((_, told), before)| told.version.load(Ordering::Relaxed) <= before + 5)
+            .any(|((_, answers), before)| answers.version.load(Ordering::Relaxed) <= before + 5)
     };
     while behind() {
         assert!(began.elapsed() < Duration::from_secs(60), "a node is not written any more");
@@ -109,10 +109,10 @@ async fn acknowledged_writes_survive_the_death_of_postgresql() {
     let (mut nodes, mut tasks) = (Vec::new(), tokio::task::JoinSet::new());
     for index in 0..NODES {
         let store = stores[index % 2].clone();
-        let (uuid, told) = (new_node(&store).await, Arc::new(Told::default()));
-        tasks.spawn(write_node(store.clone(), uuid, told.clone(), stop.clone()));
-        tasks.spawn(write_beats(store, uuid, told.clone(), stop.clone()));
-        nodes.push((uuid, told));
+        let (uuid, answers) = (new_node(&store).await, Arc::new(Answers::default()));
+        tasks.spawn(write_node(store.clone(), uuid, answers.clone(), stop.clone()));
+        tasks.spawn(write_beats(store, uuid, answers.clone(), stop.clone()));
+        nodes.push((uuid, answers));
     }
     for kill in 0..KILLS {
         all_go_on(&nodes).await;
@@ -135,9 +135,9 @@ async fn acknowledged_writes_survive_the_death_of_postgresql() {
     while let Some(ended) = tasks.join_next().await {
         ended.unwrap();
     }
-    for (uuid, told) in &nodes {
+    for (uuid, answers) in &nodes {
         let (node, history) = (stores[0].node(*uuid).await.unwrap(), stores[0].history(*uuid).await.unwrap());
-        assert!(node.version >= told.version.load(Ordering::Relaxed), "an acknowledged write is lost");
+        assert!(node.version >= answers.version.load(Ordering::Relaxed), "an acknowledged write is lost");
         assert_eq!(node.extra["version"], node.version, "of one piece");
         // As many as are kept; each write has its event, and none was made twice.
         let texts: Vec<u64> = history.iter().map(|event| event.text.parse().unwrap()).collect();
@@ -145,12 +145,12 @@ async fn acknowledged_writes_survive_the_death_of_postgresql() {
         assert_eq!(texts, (first..=node.version).collect::<Vec<_>>(), "an event for each write");
         let contact = stores[1].contact(*uuid).await.unwrap();
         let beat = contact.last_heartbeat_at.map_or(0, |at| at.0.cast_unsigned());
-        assert!(beat >= told.beat.load(Ordering::Relaxed), "an acknowledged heartbeat is lost");
+        assert!(beat >= answers.beat.load(Ordering::Relaxed), "an acknowledged heartbeat is lost");
         assert_eq!(contact.callback_url, Some(format!("https://192.0.2.1:{beat}")));
         println!(
             "{KILLS} kills; {} writes, {beat} heartbeats, {} refused",
             node.version,
-            told.refused.load(Ordering::Relaxed)
+            answers.refused.load(Ordering::Relaxed)
         );
     }
 }

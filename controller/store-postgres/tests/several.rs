@@ -234,7 +234,7 @@ async fn the_bells_of_all_controllers_ring() {
 
 /// A caller that is rung reads what the ring is about: it comes with the commit, not before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn who_hears_a_ring_reads_what_was_written() {
+async fn a_listener_that_is_rung_reads_what_was_written() {
     let _server = shared();
     let (_, [one, other]) = two().await;
     let mut ears = other.bell().listen();
@@ -251,7 +251,7 @@ async fn who_hears_a_ring_reads_what_was_written() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn what_was_rung_while_nobody_heard_is_looked_for() {
+async fn what_was_rung_while_no_connection_listened_is_looked_for() {
     let _server = shared();
     let (name, [one, other]) = two().await;
     let busy = one.create_node(new_node("busy"), vec![]).await.unwrap().uuid;
@@ -486,7 +486,7 @@ async fn heartbeats_do_not_wait_for_the_row_of_the_node() {
     let (name, [store, _]) = two().await;
     let node = store.create_node(new_node("n"), vec![]).await.unwrap().uuid;
     store.grant_token(node, TokenRequest::without_nonce("t", None, Timestamp(0))).await.unwrap();
-    // Whoever holds the row holds it until the heartbeat is stored.
+    // The row is held until the heartbeat is stored.
     let holder = store_holding(&name, node).await;
     let beat = HeartbeatRecord {
         callback_url: "https://192.0.2.1:9999".to_owned(),

@@ -10,7 +10,7 @@ use store::{Noun, Result, StoreError};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-/// Whoever adds to the log or to the changes of the key holds this lock of the database until its transaction ends.
+/// A transaction that adds to the log or to the changes of the key holds this lock of the database until it ends.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(4711, 2)";
 
 /// Add the next certificate of its node, whose row is locked, and its line in the log.
@@ -40,7 +40,7 @@ pub async fn add(change: &Change, certificate: &Certificate) -> Result<()> {
 
 async fn append(change: &Change, certificate: &Certificate) -> Result<()> {
     let doing = || format!("adding certificate {} to the log", certificate.id);
-    // What comes after this statement sees the line of whoever held the lock before.
+    // What comes after this statement sees the line of the holder of the lock before it.
     change.query(LOCK, &[]).await.map_err(failed(doing()))?;
     let last = change
         .query_opt("SELECT seq, line FROM certificate_log ORDER BY seq DESC LIMIT 1", &[])

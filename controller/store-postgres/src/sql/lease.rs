@@ -51,7 +51,7 @@ pub async fn release(change: &Change, lease: Lease) -> Result<()> {
     released.map(drop).map_err(failed(format_args!("releasing the lease of node {}", lease.node)))
 }
 
-/// Whether a lease is the newest of its node. It stays so until the end of the transaction: who takes it over waits for that.
+/// Whether a lease is the newest of its node. It stays so until the end of the transaction: a conductor that takes it over waits for that.
 pub async fn is_newest(change: &Change, lease: Lease) -> Result<bool> {
     let found = change
         .query_opt(

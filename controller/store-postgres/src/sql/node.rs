@@ -16,13 +16,13 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 /// A node as its row holds it: made before the transaction, which then is short.
-pub struct Stored {
+pub struct NodeRow {
     pub node: Node,
     columns: Columns,
     doc: String,
 }
 
-impl Stored {
+impl NodeRow {
     /// As it comes.
     pub fn of(key: &DatabaseKey, node: Node) -> Result<Self> {
         let doc = seal(key, "node", node.uuid, &node)?;
@@ -56,19 +56,19 @@ impl Stored {
     }
 }
 
-pub async fn insert(change: &Change, new: &Stored, events: &[Event]) -> Result<()> {
+pub async fn insert(change: &Change, new: &NodeRow, events: &[Event]) -> Result<()> {
     basis::check(&new.node, || Ok(None))?;
     new.write(change, &columns::NODE.insert).await?;
     append_history(change, new.node.uuid, &StateAtEvent::of(&new.node), events).await
 }
 
 /// Add a node as it is, whatever its version.
-pub async fn add(change: &Change, new: &Stored) -> Result<()> {
+pub async fn add(change: &Change, new: &NodeRow) -> Result<()> {
     new.write(change, &columns::NODE.insert).await
 }
 
 /// Write a node over the version before its own, while `lease` is the newest if one is given.
-pub async fn update(change: &Change, new: &Stored, events: &[Event], lease: Option<Lease>) -> Result<()> {
+pub async fn update(change: &Change, new: &NodeRow, events: &[Event], lease: Option<Lease>) -> Result<()> {
     // The document is long, and only some writes need to know how the node stood.
     const LOCK: &str =
         "SELECT version, CASE WHEN $2 THEN doc END FROM node WHERE uuid = $1 FOR NO KEY UPDATE";
@@ -100,7 +100,7 @@ pub async fn update(change: &Change, new: &Stored, events: &[Event], lease: Opti
 }
 
 /// Write a node whose row is locked.
-pub async fn overwrite(change: &Change, new: &Stored) -> Result<()> {
+pub async fn overwrite(change: &Change, new: &NodeRow) -> Result<()> {
     new.write(change, &columns::NODE.update).await
 }
 
@@ -117,7 +117,7 @@ pub async fn delete(change: &Change, uuid: Uuid, expected: u64) -> Result<()> {
     gone.map(drop).map_err(failed(doing()))
 }
 
-/// A node, which nobody else writes or deletes until the end of the transaction.
+/// A node, which no other transaction writes or deletes until the end of the transaction.
 pub async fn locked(change: &Change, key: &DatabaseKey, uuid: Uuid) -> Result<Node> {
     let sql = "SELECT uuid, doc FROM node WHERE uuid = $1 FOR NO KEY UPDATE";
     let row = change.query_opt(sql, &[&uuid]).await;
