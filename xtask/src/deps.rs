@@ -19,7 +19,13 @@ pub const BUILD: &str = "gcc libc6-dev make libblkid-dev";
 pub const UNIT: &str = "\
     fdisk gdisk lvm2 cryptsetup-bin bcache-tools ocfs2-tools gfs2-utils e2fsprogs util-linux mount \
     iproute2 busybox-static curl ipmitool openipmi ipxe jq openssl python3-venv systemd \
-    qemu-utils xorriso gzip xz-utils zstd bzip2 dosfstools mtools";
+    qemu-utils xorriso gzip xz-utils zstd bzip2 dosfstools mtools postgresql-15";
+
+/// Servers of PostgreSQL, which the tests start themselves.
+const POSTGRES: &str = "postgresql-15";
+/// What keeps that package from making a server of its own, which would run from then on.
+const NO_CLUSTER: (&str, &str) =
+    ("/etc/postgresql-common/createcluster.d/anneal-tests.conf", "create_main_cluster = false\n");
 
 /// Compiles libFuzzer, which is C++.
 pub const FUZZ: &str = "g++";
@@ -91,6 +97,9 @@ fn install(missing: &[&str]) -> Result<()> {
         );
     };
     println!("installing {}", missing.join(" "));
+    if missing.contains(&POSTGRES) {
+        without_cluster(&prefix)?;
+    }
     let install = || {
         let mut apt = apt(&prefix);
         apt.args(["install", "-y", "--no-install-recommends"]).args(missing);
@@ -103,6 +112,14 @@ fn install(missing: &[&str]) -> Result<()> {
         sh::run(&mut install())?;
     }
     Ok(())
+}
+
+fn without_cluster(prefix: &[&str]) -> Result<()> {
+    let (file, text) = NO_CLUSTER;
+    let script = format!("mkdir -p \"$(dirname {file})\" && printf '{text}' > {file}");
+    let mut words = prefix.iter().copied().chain(["sh", "-c", &script]);
+    let mut command = Command::new(words.next().unwrap_or("sh"));
+    sh::run(command.args(words))
 }
 
 /// Refreshes the package lists.

@@ -1,18 +1,20 @@
-//! `anneal-controller backup`, `restore`, `change-certificate-key` and `forget-secrets`.
+//! `anneal-controller backup`, `restore`, `change-certificate-key`, `forget-secrets` and `migrate`.
 
 use crate::certificate_key;
 use crate::config::Config;
+use crate::database::{Database, file_only, refusal_of_postgres};
 use crate::database_key;
+use crate::migrate;
 use crate::state_dir;
 use anyhow::{Context, Result, ensure};
 use clap::Subcommand;
 use std::path::PathBuf;
-use store_sqlite::{SqliteStore, backup};
+use store_sqlite::backup;
 
 /// What the program does instead of running the controller.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Copy the database to a new file, while the controller runs or not. The copy is checked.
+    /// Copy the database, where it is a file, to a new one, while the controller runs or not. The copy is checked.
     Backup {
         /// The new file.
         file: PathBuf,
@@ -20,7 +22,7 @@ pub enum Command {
     /// Sign erasure certificates with a new key from now on. The old key signs for the new one, and is deleted. The
     /// controller must not run.
     ChangeCertificateKey,
-    /// Put a backup in the place of the database. The controller must not run.
+    /// Put a backup in the place of the database, where that is a file. The controller must not run.
     Restore {
         /// The backup.
         file: PathBuf,
@@ -30,14 +32,27 @@ pub enum Command {
     },
     /// Remove the encrypted passwords from the database, whose key is lost. The controller must not run.
     ForgetSecrets,
+    /// Copy everything from a file to an empty database of PostgreSQL, and compare both row by row. No controller may run on the
+    /// file.
+    Migrate {
+        /// The file: sqlite:///var/lib/anneal/anneal.sqlite
+        #[arg(long)]
+        from: String,
+        /// The database: postgres://USER@HOST/DATABASE, with the settings of [database] for all else. A password in it is seen by
+        /// other users while the command runs: better set database.password_file.
+        #[arg(long)]
+        to: String,
+    },
 }
 
 impl Command {
     /// Do it, and print what was done.
     pub fn run(&self, config: &Config) -> Result<()> {
-        let database = config.database();
+        let database = config.database_file();
+        let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
         match self {
             Self::Backup { file } => {
+                file_only(config, "pg_dump makes a backup of it")?;
                 let bytes = backup::backup(&database, file)
                     .with_context(|| format!("backup of {} to {}", database.display(), file.display()))?;
                 println!("{}: {bytes} bytes, checked", file.display());
@@ -58,16 +73,22 @@ impl Command {
                 );
             }
             Self::ChangeCertificateKey => {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-                let (old, new) = runtime.block_on(async {
-                    let key = database_key::load_or_make(config)?;
-                    let store = SqliteStore::open(&database, &key)
-                        .with_context(|| format!("database {}", database.display()))?;
-                    certificate_key::change(&config.state_dir, &store).await
+                let (old, new) = runtime()?.block_on(async {
+                    if let Some(settings) = config.database.postgres()? {
+                        let used = store_postgres::is_in_use(&settings).await.map_err(refusal_of_postgres)?;
+                        ensure!(
+                            !used,
+                            "a controller uses the database of PostgreSQL: stop all of them first"
+                        );
+                    }
+                    let key = database_key::load_or_make(config).await?;
+                    let store = Database::open(config, &key).await?.store();
+                    certificate_key::change(&config.state_dir, &*store).await
                 })?;
                 println!("old key {old} (id {})\nnew key {new} (id {})", old.id(), new.id());
             }
             Self::Restore { file, replace } => {
+                file_only(config, "pg_restore puts a backup in its place")?;
                 let is_there = database.exists();
                 ensure!(
                     *replace || !is_there,
@@ -85,12 +106,21 @@ impl Command {
                 }
             }
             Self::ForgetSecrets => {
-                let forgotten = store_sqlite::forget(&database)
-                    .with_context(|| format!("secrets of {}", database.display()))?;
+                let forgotten = match config.database.postgres()? {
+                    Some(settings) => {
+                        let forget = store_postgres::forget(&settings);
+                        runtime()?.block_on(forget).map_err(refusal_of_postgres)?
+                    }
+                    None => store_sqlite::forget(&database)
+                        .with_context(|| format!("secrets of {}", database.display()))?,
+                };
                 for one in &forgotten {
                     println!("{}: {}", one.of, one.names.join(", "));
                 }
                 println!("removed the secrets of {} nodes and resources; enter them again", forgotten.len());
+            }
+            Self::Migrate { from, to } => {
+                runtime()?.block_on(migrate::run(config, from, to))?;
             }
         }
         Ok(())

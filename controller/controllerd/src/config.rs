@@ -2,6 +2,7 @@
 //! compares the two.
 
 use crate::connections::Connections;
+use crate::database_url::{DatabaseSettings, without_urls};
 use anyhow::{Context, Result, bail, ensure};
 use ipnet::IpNet;
 use model::provision::Budget;
@@ -21,6 +22,7 @@ pub struct Config {
     pub log: String,
     pub log_format: LogFormat,
     pub host: String,
+    pub database: DatabaseSettings,
     pub api: Api,
     pub agent: Agent,
     pub bmc: bmc::Settings,
@@ -131,6 +133,7 @@ impl Default for Config {
             log: "info".into(),
             log_format: LogFormat::Text,
             host: String::new(),
+            database: DatabaseSettings::default(),
             api: Api::default(),
             agent: Agent::default(),
             bmc: bmc::Settings::default(),
@@ -320,12 +323,15 @@ impl Config {
     /// Read a file.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).context("cannot be read")?;
-        toml::from_str(&text).context("is not valid")
+        // The error quotes the line, which may be that of database.url.
+        let quoting = |error: toml::de::Error| anyhow::Error::msg(without_urls(&error.to_string()));
+        toml::from_str(&text).map_err(quoting).context("is not valid")
     }
 
     /// Check what the types of the settings do not.
     pub fn check(&self) -> Result<()> {
         ensure!(self.database_check_hours > 0, "database_check_hours must be above 0");
+        self.database.check()?;
         self.api.check()?;
         ensure!(
             (5..=3600).contains(&self.agent.heartbeat_timeout_s),
@@ -393,8 +399,8 @@ impl Config {
         Ok(())
     }
 
-    /// The database.
-    pub fn database(&self) -> PathBuf {
+    /// The file of the database, where it is not PostgreSQL's.
+    pub fn database_file(&self) -> PathBuf {
         self.state_dir.join("anneal.sqlite")
     }
 
@@ -531,6 +537,9 @@ mod tests {
         assert!(wrong("[api]\nroles_file = \"/r\"").contains("auth_strategy"));
         let users = "[api]\nauth_strategy = \"http_basic\"\nhttp_basic_auth_user_file = \"/nonexistent\"";
         assert!(wrong(users).contains("http_basic_auth_user_file") && wrong(users).contains("/nonexistent"));
+        assert!(wrong("[database]\nconnections = 0").contains("database.connections"));
+        let url = wrong("[database]\nurl = \"mysql://u:hunter2@h/a\"");
+        assert!(url.contains("database.url") && !url.contains("hunter2"), "{url}");
         assert!(wrong("[agent]\nrequests_burst = 0").contains("agent.requests_burst"));
         assert!(wrong("[connections]\nidle_timeout_s = 0").contains("connections.idle_timeout_s"));
         assert!(wrong("[connections]\nboot = 1").contains("connections.boot_per_address"));

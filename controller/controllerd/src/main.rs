@@ -6,8 +6,10 @@ mod boot_services;
 mod certificate_key;
 mod config;
 mod connections;
+mod database;
 mod database_check;
 mod database_key;
+mod database_url;
 mod directory;
 mod drivers;
 mod identity;
@@ -15,6 +17,7 @@ mod image_store;
 mod listeners;
 mod log;
 mod log_limit;
+mod migrate;
 mod notify;
 mod operator_socket;
 mod operator_token;
@@ -27,17 +30,17 @@ use clap::Parser;
 use conductor::agent_client::AgentClient;
 use conductor::{CertificateIssuer, Conductor, LiveExecutor};
 use config::Config;
+use database::Database;
 use listeners::Listeners;
 use log_limit::LogLimit;
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, setrlimit};
 use notify::Supervisor;
 use services::Services;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Clock, Members, Store, SystemClock};
-use store_sqlite::{OpenError, SqliteStore};
+use store::{Clock, Members, SystemClock};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -98,27 +101,12 @@ fn without_core_dumps() -> nix::Result<()> {
     prctl::set_dumpable(false)
 }
 
-/// Why the database was not opened, and what to do.
-fn refusal(error: OpenError, database: &Path) -> anyhow::Error {
-    let advice = match &error {
-        OpenError::WrongKey { .. } => database_key::advice(database),
-        OpenError::Damaged { .. } => {
-            "Restore a backup (anneal-controller restore FILE --replace), and check the disk".to_owned()
-        }
-        full if full.is_full() => "The disk is full: make room; the next start goes on".to_owned(),
-        _ => return anyhow::Error::from(error).context(format!("database {}", database.display())),
-    };
-    anyhow::Error::from(error).context(advice)
-}
-
 async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result<()> {
     state_dir::prepare(&config.state_dir)?;
-    let database = config.database();
     let is_upgrade = operator_token::is_upgrade(&config);
-    let key = database_key::load_or_make(&config)?;
-    let opened = SqliteStore::open(&database, &key).map_err(|error| refusal(error, &database))?;
-    let opened = Arc::new(opened);
-    let store: Arc<dyn Store> = opened.clone();
+    let key = database_key::load_or_make(&config).await?;
+    let database = Database::open(&config, &key).await?;
+    let store = database.store();
     let identity = identity::load_or_make(&config)?;
     certificate_key::complete(&config.state_dir, &*store).await?;
     let certificate_key = certificate_key::load_or_make(&config.state_dir)?;
@@ -131,7 +119,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     // One for all: the conductor lets it follow the machine's clock.
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let bmcs = open_bmcs(&config);
-    let for_agents: Arc<dyn Store> = Arc::new(opened.for_agents());
+    let for_agents = database.for_agents();
     let drivers = bmc::DRIVERS.iter().map(|name| (*name).to_owned()).collect();
     let members = Members::alone(&config.name()).with_drivers(drivers);
     let app = api::App {
@@ -179,7 +167,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         operator_token::explain();
     }
     services.start("the limit on the log", limit.report());
-    services.start("the check of the database", database_check::run(opened, config.database_check_hours));
+    services.start("the check of the database", database.check(config.database_check_hours));
     tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
     let supervisor = Supervisor::from_environment().context("NOTIFY_SOCKET")?;
     supervisor.ready();

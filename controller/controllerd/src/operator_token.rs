@@ -18,8 +18,8 @@ const LENGTH: usize = 64;
 /// Whether the database is of a version that served every client on loopback, and this one asks for a token. To be asked
 /// before the database is opened.
 pub fn is_upgrade(config: &Config) -> bool {
-    let asks = config.api.auth_strategy == AuthStrategy::Token;
-    asks && config.database().exists() && !config.state_dir.join(FILE).exists()
+    let asks = config.api.auth_strategy == AuthStrategy::Token && config.database.url.is_empty();
+    asks && config.database_file().exists() && !config.state_dir.join(FILE).exists()
 }
 
 /// Log what is different after such an upgrade.

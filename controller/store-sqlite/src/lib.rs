@@ -36,10 +36,11 @@ use migrate::{MIGRATIONS, Migration};
 pub use open_error::OpenError;
 use readers::Readers;
 use reserve::Reserve;
-pub use secrets::{DatabaseKey, RemovedSecrets, are_encrypted, forget};
+pub use secrets::{are_encrypted, forget};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use store::{Bell, Result};
+pub use stored_secrets::{DatabaseKey, RemovedSecrets};
 pub use writer::WRITER;
 use writer::{Change, Writer};
 
@@ -103,6 +104,14 @@ impl SqliteStore {
             path: self.path.clone(),
             damage: self.damage.clone(),
         }
+    }
+
+    /// The largest epoch of a lease that was given.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn last_epoch(&self) -> Result<u64> {
+        self.readers.read(sql::lease::last_epoch).await
     }
 
     /// Check the whole database, for seconds for each GiB. After a finding nothing is written any more: every write would

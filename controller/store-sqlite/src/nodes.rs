@@ -127,7 +127,7 @@ impl NodeStore for SqliteStore {
         Ok(())
     }
 
-    async fn conductors(&self, _now: Timestamp) -> Result<Vec<ConductorReport>> {
+    async fn conductors(&self) -> Result<Vec<ConductorReport>> {
         self.readers.read(conductor::all).await
     }
 

@@ -6,7 +6,7 @@ use crate::lock::Lock;
 use crate::migrate::{self, Found, Migration};
 use crate::open_error::OpenError;
 use crate::path::resolve;
-use crate::secrets::{self, DatabaseKey};
+use crate::secrets;
 use crate::sql::certificate;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::fs::{OpenOptions, Permissions};
@@ -14,6 +14,7 @@ use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use stored_secrets::DatabaseKey;
 
 /// How long a statement waits for a lock of another connection (only recovery and checkpoints take any).
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);

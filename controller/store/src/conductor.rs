@@ -26,6 +26,10 @@ pub trait ConductorStore: Send + Sync {
     fn is_shared(&self) -> bool {
         false
     }
+    /// The time of the clock that all controllers of a shared store go by; none: each has its own store and goes by its own.
+    async fn clock(&self) -> Result<Option<Timestamp>> {
+        Ok(None)
+    }
     /// Store that this controller is alive, in place of its report before.
     async fn report_conductor(&self, report: ConductorReport) -> Result<()>;
     /// Remove the report of a controller, if there is one.

@@ -86,9 +86,8 @@ pub trait NodeStore: Send + Sync {
         Ok(holders)
     }
 
-    /// The controllers that have reported themselves and were not removed, by name; their instants are in terms of the clock
-    /// that shows `now`.
-    async fn conductors(&self, now: Timestamp) -> Result<Vec<ConductorReport>>;
+    /// The controllers that have reported themselves and were not removed, by name.
+    async fn conductors(&self) -> Result<Vec<ConductorReport>>;
 
     /// The bell that rings for every changed node.
     fn bell(&self) -> &Bell;

@@ -213,8 +213,8 @@ impl NodeStore for WatchedStore {
         self.read(self.world.disk.lease_holder(node, now)).await
     }
 
-    async fn conductors(&self, now: Timestamp) -> Result<Vec<ConductorReport>> {
-        self.read(self.world.disk.conductors(now)).await
+    async fn conductors(&self) -> Result<Vec<ConductorReport>> {
+        self.read(self.world.disk.conductors()).await
     }
 
     fn bell(&self) -> &Bell {

@@ -160,8 +160,8 @@ impl NodeStore for ProjectScopedStore {
         if self.has(node).await? { self.store.lease_holder(node, now).await } else { Ok(None) }
     }
     /// What they say belongs to no project.
-    async fn conductors(&self, now: Timestamp) -> Result<Vec<ConductorReport>> {
-        self.store.conductors(now).await
+    async fn conductors(&self) -> Result<Vec<ConductorReport>> {
+        self.store.conductors().await
     }
     /// It says no more than that something about a node changed.
     fn bell(&self) -> &Bell {

@@ -20,6 +20,8 @@ const LEASE: Duration = Duration::from_secs(12);
 /// As much of that is left when an action begins, or the lease is renewed first. Not renewed each time, because that is a
 /// write, and a step is two actions.
 const ENOUGH: Duration = Duration::from_secs(6);
+/// By how much the clocks of two controllers may differ: each goes by that of the store, but for the way there and back.
+const CLOCKS: Duration = Duration::from_secs(1);
 /// How often it is renewed while an action goes on.
 const RENEW_EVERY: Duration = Duration::from_secs(3);
 /// How often what is left of it is looked at while the store does not answer.
@@ -90,14 +92,14 @@ impl Conductor {
         action: impl Future<Output = T>,
     ) -> Result<T, StoreError> {
         let lease = held.lease;
-        if held.until.since(self.clock.now()) < call + ENOUGH {
+        if held.until.since(self.clock.now()) < call + CLOCKS + ENOUGH {
             held.until = self.renewed(lease, call).await?;
         }
         let until = AtomicI64::new(held.until.0);
         let mut action = pin!(action);
         // Before each poll, not in a task beside it: after a stop of the process either could be the first to go on.
         let mut guarded = pin!(poll_fn(|context| {
-            match Timestamp(until.load(Ordering::Relaxed)).since(self.clock.now()) > call {
+            match Timestamp(until.load(Ordering::Relaxed)).since(self.clock.now()) > call + CLOCKS {
                 true => action.as_mut().poll(context).map(Some),
                 false => Poll::Ready(None),
             }
@@ -132,7 +134,7 @@ impl Conductor {
     /// Renew a lease; until when it lasts now.
     async fn renewed(&self, lease: Lease, call: Duration) -> Result<Timestamp, StoreError> {
         // The time before the store was asked: the lease lasts no shorter than is believed here.
-        let until = self.clock.now().after(call + LEASE);
+        let until = self.clock.now().after(call + CLOCKS + LEASE);
         let is_held = self.store.renew_lease(lease, until).await?;
         is_held.then_some(until).ok_or(StoreError::Stale(lease.node))
     }

@@ -1,10 +1,19 @@
 //! The controllers that share the store: this one reports itself and reads the others.
 
 use super::conductor::Conductor;
-use model::{ConductorReport, ProvisionState};
+use model::{ConductorReport, ProvisionState, Timestamp};
 use std::time::Duration;
 use store::StoreError;
 use uuid::Uuid;
+
+/// A smaller difference, in microseconds, is that of the way to the store and back.
+const FOLLOWED: u64 = 50_000;
+
+/// By how much a clock that showed `shown` some time between two readings of ours is ahead.
+fn difference(asked: Timestamp, shown: Timestamp, answered: Timestamp) -> i64 {
+    // In the middle; nothing is known where between the two it was read.
+    if (asked..=answered).contains(&shown) { 0 } else { shown.0 - (asked.0 + (answered.0 - asked.0) / 2) }
+}
 
 /// How often a controller reports itself, and how long it counts as alive after that.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +46,7 @@ impl Conductor {
     }
 
     async fn try_to_meet(&self) -> Result<bool, StoreError> {
+        self.follow_store().await?;
         let now = self.clock.now();
         let own = ConductorReport {
             hostname: self.members.own().to_owned(),
@@ -48,7 +58,7 @@ impl Conductor {
             alive_until: now.after(self.pace().alive),
         };
         self.store.report_conductor(own).await?;
-        let mut alive = self.store.conductors(now).await?;
+        let mut alive = self.store.conductors().await?;
         if self.store.is_shared() {
             alive.retain(|one| one.is_alive(now));
             return Ok(self.members.replace(alive));
@@ -59,6 +69,19 @@ impl Conductor {
         }
         alive.retain(|one| one.hostname == self.members.own());
         Ok(self.members.replace(alive))
+    }
+
+    /// Go by the clock of a shared store: by each other's clocks, controllers would take over leases that have not expired.
+    async fn follow_store(&self) -> Result<(), StoreError> {
+        let asked = self.clock.now();
+        let Some(shown) = self.store.clock().await? else { return Ok(()) };
+        let by = difference(asked, shown, self.clock.now());
+        if by.unsigned_abs() > FOLLOWED {
+            self.clock.follow(by);
+            self.listen_from(by);
+            tracing::info!(micros = by, "this controller goes by the clock of the database");
+        }
+        Ok(())
     }
 
     /// Hand the nodes of this controller to the others.
@@ -85,5 +108,18 @@ impl Conductor {
                 Vec::new()
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_may_be_right_is_not_followed() {
+        let at = |asked, shown, answered| difference(Timestamp(asked), Timestamp(shown), Timestamp(answered));
+        assert_eq!([at(10, 10, 20), at(10, 20, 20)], [0, 0]);
+        assert_eq!(at(10, 115, 20), 100);
+        assert_eq!(at(10, -85, 20), -100);
     }
 }

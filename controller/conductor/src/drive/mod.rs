@@ -80,7 +80,9 @@ impl Conductor {
                     }
                 }
                 () = tokio::time::sleep_until(look_at) => {
-                    self.follow_clock(&mut workers).await;
+                    if !self.store.is_shared() {
+                        self.follow_clock(&mut workers).await;
+                    }
                     // One moment for both: no node becomes due between them.
                     let now = self.clock.now();
                     let longest = match self.start_due(now, &mut workers).await {

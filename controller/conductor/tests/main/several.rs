@@ -6,7 +6,7 @@ use model::{ProvisionState, Verb};
 use std::sync::Arc;
 use std::time::Duration;
 use store::memory::MemoryStore;
-use store::{Clock, prelude::*};
+use store::prelude::*;
 use tokio::time::{Instant, sleep};
 
 /// How long the others may take to begin where one has died.
@@ -20,7 +20,7 @@ async fn in_the_middle_of_a_step() -> (Arc<World>, (String, Running), (String, R
         all.push((name.to_owned(), world.conductor_named(name, Settings::default())));
     }
     // Both have read of each other.
-    while world.store.conductors(world.clock.now()).await.unwrap().len() < 2 {
+    while world.store.conductors().await.unwrap().len() < 2 {
         sleep(Duration::from_millis(100)).await;
     }
     sleep(Duration::from_secs(3)).await;
@@ -82,7 +82,7 @@ async fn a_controller_with_a_store_of_its_own_drives_all_nodes() {
     alone.1.await.unwrap();
     let _renamed = world.provide(Settings::default()).await;
     world.until_state(ProvisionState::Available).await;
-    let known = world.store.conductors(world.clock.now()).await.unwrap();
+    let known = world.store.conductors().await.unwrap();
     assert_eq!(known.iter().map(|one| one.hostname.as_str()).collect::<Vec<_>>(), ["sim"]);
 }
 

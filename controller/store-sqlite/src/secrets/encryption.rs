@@ -1,30 +1,26 @@
 //! The database as a whole: which key it has, the first encryption, and what to do when the key is lost.
 
-use super::document::without_secrets;
-use super::{DatabaseKey, add_to};
+use super::add_to;
 use crate::lock::Lock;
 use crate::open_error::OpenError;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use std::path::Path;
-
-/// Row of the key that the check value is encrypted for.
-const CHECK: &str = "check";
+use stored_secrets::{DatabaseKey, RemovedSecrets, without_secrets};
 
 /// Check that `key` is the key of this database. One whose secrets are not encrypted yet, or that is new, is encrypted
 /// with it; `Ok(false)`: it has another key.
 pub fn prepare(writer: &mut Connection, key: &DatabaseKey) -> rusqlite::Result<bool> {
     add_to(writer, key)?;
-    let row_key = key.of_row("secret_key", CHECK).ok_or(rusqlite::Error::InvalidQuery)?;
     let stored = writer
         .query_row("SELECT check_value, vacuumed FROM secret_key", [], |row| {
             Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?))
         })
         .optional()?;
     let vacuumed = match stored {
-        Some((check, vacuumed)) if row_key.open(&check).is_ok() => vacuumed,
+        Some((check, vacuumed)) if key.made(&check) => vacuumed,
         Some(_) => return Ok(false),
         None => {
-            let check = row_key.seal(b"anneal").ok_or(rusqlite::Error::InvalidQuery)?;
+            let check = key.check_value().ok_or(rusqlite::Error::InvalidQuery)?;
             encrypt(writer, &check)?;
             false
         }
@@ -74,15 +70,6 @@ pub fn are_encrypted(path: &Path) -> Result<bool, OpenError> {
         Ok(file.prepare(has_table)?.exists([])? && file.prepare("SELECT 1 FROM secret_key")?.exists([])?)
     };
     read().map_err(|source| OpenError::Sqlite { path: path.to_owned(), source })
-}
-
-/// Secrets that were removed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RemovedSecrets {
-    /// Name of the node, or its UUID; `volume_target UUID` of a resource.
-    pub of: String,
-    /// Names of the members.
-    pub names: Vec<String>,
 }
 
 /// Remove all encrypted secrets of the database at `path`, whose key is lost. The next start takes a new key.

@@ -1,11 +1,9 @@
 //! The two functions, as SQL statements call them.
 
-use super::DatabaseKey;
-use super::document::{has_mark, opened, sealed};
-use super::key::{DecryptionError, RowKey};
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Error, Result};
+use stored_secrets::{DatabaseKey, DecryptionError, RowKey, has_mark, opened, sealed};
 
 /// A row whose secrets cannot be decrypted.
 #[derive(Debug, thiserror::Error)]

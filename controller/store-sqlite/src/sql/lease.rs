@@ -67,6 +67,15 @@ pub fn holder(connection: &Connection, node: Uuid, now: Timestamp) -> Result<Opt
         .map_err(failed(format_args!("reading the lease of node {node}")))
 }
 
+/// The largest epoch that was given, also to a node that is gone.
+pub fn last_epoch(connection: &Connection) -> Result<u64> {
+    let last: Option<i64> = connection
+        .prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'lease'")
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)).optional())
+        .map_err(failed("reading the last epoch of leases"))?;
+    Ok(last.unwrap_or_default().cast_unsigned())
+}
+
 /// Move the ends of all leases.
 pub fn shift_clock(connection: &Connection, by: i64) -> Result<()> {
     let moved = connection.execute("UPDATE lease SET until = until + ?1", [by]);

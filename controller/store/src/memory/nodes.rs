@@ -186,7 +186,7 @@ impl NodeStore for MemoryStore {
         Ok(held.filter(|held| held.until > now).map(|held| held.holder.clone()))
     }
 
-    async fn conductors(&self, _now: Timestamp) -> Result<Vec<ConductorReport>> {
+    async fn conductors(&self) -> Result<Vec<ConductorReport>> {
         Ok(self.state().conductors.values().cloned().collect())
     }
 

@@ -1,6 +1,6 @@
 //! The secrets in one document.
 
-use super::key::{DecryptionError, MARK, RowKey};
+use crate::key::{DecryptionError, MARK, RowKey};
 use model::mask::{is_secret, mentions_secret};
 use serde_json::{Map, Value};
 
@@ -96,8 +96,8 @@ fn remove(value: &mut Value, names: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::DatabaseKey;
     use super::*;
+    use crate::DatabaseKey;
     use serde_json::json;
 
     fn key() -> RowKey {

@@ -1,0 +1,137 @@
+//! One transaction on its way: statements, the nodes to ring for, and how it ends.
+
+use crate::failure::Failure;
+use crate::ring::{Ring, StoreId};
+use deadpool_postgres::{Client, Object};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+/// Parameters of a statement.
+pub type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// The rows of a statement, which the connection keeps prepared.
+pub async fn rows(client: &Client, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Failure> {
+    let statement = client.prepare_cached(sql).await?;
+    Ok(client.query(&statement, params).await?)
+}
+
+/// A transaction. Dropped before its end, it closes its connection, so the server undoes it.
+pub struct Change {
+    /// None once the transaction has ended.
+    client: Option<Client>,
+    rings: Vec<Ring>,
+}
+
+/// What PostgreSQL knows a transaction by, to ask later whether it was committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransactionId {
+    /// Its number.
+    pub xid: String,
+    /// The history that the number is of: another server that takes over gives the same numbers to others.
+    pub timeline: String,
+}
+
+/// How the commit ended.
+pub enum Commit {
+    /// It is on the disk.
+    Done,
+    /// PostgreSQL undid it.
+    Undone(Failure),
+    /// The connection was lost before the answer came.
+    NoAnswer(Failure),
+}
+
+impl Change {
+    /// Begin on this connection.
+    pub async fn begin(client: Client, mode: &str) -> Result<Self, Failure> {
+        let change = Self { client: Some(client), rings: Vec::new() };
+        change.client()?.batch_execute(mode).await?;
+        Ok(change)
+    }
+
+    fn client(&self) -> Result<&Client, Failure> {
+        self.client.as_ref().ok_or_else(Failure::ended)
+    }
+
+    /// Ring for `node` with the commit.
+    pub fn ring(&mut self, node: Uuid) {
+        self.rings.push(Ring::Changed(node));
+    }
+
+    /// Ring for those that wait for the node to be unlocked.
+    pub fn released(&mut self, node: Uuid) {
+        self.rings.push(Ring::Released(node));
+    }
+
+    /// Whom this transaction rings for.
+    pub fn rings(&self) -> &[Ring] {
+        &self.rings
+    }
+
+    /// The rows of a statement, which the connection keeps prepared.
+    pub async fn query(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Failure> {
+        rows(self.client()?, sql, params).await
+    }
+
+    /// The only row, if there is one.
+    pub async fn query_opt(&self, sql: &str, params: Params<'_>) -> Result<Option<Row>, Failure> {
+        Ok(self.query(sql, params).await?.pop())
+    }
+
+    /// How many rows a statement changed.
+    pub async fn execute(&self, sql: &str, params: Params<'_>) -> Result<u64, Failure> {
+        let client = self.client()?;
+        let statement = client.prepare_cached(sql).await?;
+        Ok(client.execute(&statement, params).await?)
+    }
+
+    /// The rows of a statement that is planned for these values and not kept: of lists, each of which is another one.
+    pub async fn query_once(&self, sql: &str, values: &[crate::value::Value]) -> Result<Vec<Row>, Failure> {
+        let typed: Vec<_> =
+            values.iter().map(|value| (value as &(dyn ToSql + Sync), value.sql_type())).collect();
+        Ok(self.client()?.query_typed(sql, &typed).await?)
+    }
+
+    /// Statements without parameters.
+    pub async fn batch(&self, sql: &str) -> Result<(), Failure> {
+        Ok(self.client()?.batch_execute(sql).await?)
+    }
+
+    /// Send the rings within the transaction, so that others hear them if and when it is committed; what it is known by.
+    pub async fn notify(&self, store: StoreId) -> Result<TransactionId, Failure> {
+        const NOTIFY: &str =
+            "SELECT pg_current_xact_id()::text, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
+            (SELECT count(pg_notify('anneal', ring)) FROM unnest($1::text[]) ring)";
+        let texts: Vec<String> = self.rings.iter().map(|ring| ring.payload(store)).collect();
+        let row = self.query_opt(NOTIFY, &[&texts]).await?.ok_or_else(Failure::ended)?;
+        Ok(TransactionId { xid: row.try_get(0)?, timeline: row.try_get(1)? })
+    }
+
+    /// Commit. The connection goes back to its pool unless it is lost.
+    pub async fn commit(mut self) -> Commit {
+        let Some(client) = self.client.take() else { return Commit::Undone(Failure::ended()) };
+        match client.batch_execute("COMMIT").await.map_err(Failure::from) {
+            Ok(()) => Commit::Done,
+            Err(failure) if failure.is_lost() => Commit::NoAnswer(failure),
+            Err(failure) => Commit::Undone(failure),
+        }
+    }
+
+    /// Undo everything. The connection goes back to its pool.
+    pub async fn roll_back(mut self) {
+        if let Some(client) = self.client.take()
+            && client.batch_execute("ROLLBACK").await.is_err()
+        {
+            drop(Object::take(client));
+        }
+    }
+}
+
+impl Drop for Change {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take() {
+            drop(Object::take(client));
+        }
+    }
+}

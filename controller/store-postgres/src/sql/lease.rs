@@ -1,0 +1,78 @@
+//! Leases. The newest of a node is its only row; releasing it removes the row. Epochs are of a sequence, so none is given
+//! twice by any controller.
+
+use crate::change::{Change, rows};
+use crate::database::Client;
+use crate::document::cell;
+use crate::failure::failed;
+use crate::text;
+use model::Timestamp;
+use std::collections::BTreeMap;
+use store::{Lease, Noun, Result, StoreError};
+use uuid::Uuid;
+
+/// One statement: two that come at once wait for each other at the row, and the second sees what the first made of it.
+pub async fn take(
+    change: &Change,
+    node: Uuid,
+    holder: &str,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<Option<Lease>> {
+    const TAKE: &str = "INSERT INTO lease (node, epoch, holder, until) VALUES ($1, nextval('lease_epoch'), $2, $3)
+        ON CONFLICT (node) DO UPDATE SET epoch = excluded.epoch, holder = excluded.holder, until = excluded.until
+        WHERE lease.holder = excluded.holder OR lease.until <= $4
+        RETURNING epoch";
+    match change.query_opt(TAKE, &[&node, &&*text::stored(holder), &until.0, &now.0]).await {
+        Ok(None) => Ok(None),
+        Ok(Some(row)) => Ok(Some(Lease { node, epoch: cell::<i64>(&row, 0)?.cast_unsigned() })),
+        Err(orphan) if orphan.is_orphan() => Err(StoreError::not_found(Noun::Node, node)),
+        Err(error) => Err(error.while_doing(format_args!("taking the lease of node {node}"))),
+    }
+}
+
+pub async fn renew(change: &Change, lease: Lease, until: Timestamp) -> Result<bool> {
+    let renewed = change
+        .execute(
+            "UPDATE lease SET until = $3 WHERE node = $1 AND epoch = $2",
+            &[&lease.node, &lease.epoch.cast_signed(), &until.0],
+        )
+        .await;
+    renewed.map(|rows| rows > 0).map_err(failed(format_args!("renewing the lease of node {}", lease.node)))
+}
+
+pub async fn release(change: &Change, lease: Lease) -> Result<()> {
+    let released = change
+        .execute(
+            "DELETE FROM lease WHERE node = $1 AND epoch = $2",
+            &[&lease.node, &lease.epoch.cast_signed()],
+        )
+        .await;
+    released.map(drop).map_err(failed(format_args!("releasing the lease of node {}", lease.node)))
+}
+
+/// Whether a lease is the newest of its node. It stays so until the end of the transaction: a conductor that takes it over waits for that.
+pub async fn is_newest(change: &Change, lease: Lease) -> Result<bool> {
+    let found = change
+        .query_opt(
+            "SELECT 1 FROM lease WHERE node = $1 AND epoch = $2 FOR SHARE",
+            &[&lease.node, &lease.epoch.cast_signed()],
+        )
+        .await;
+    found.map(|row| row.is_some()).map_err(failed(format_args!("reading the lease of node {}", lease.node)))
+}
+
+/// The holders of the leases of these nodes that are not expired.
+pub async fn holders(client: &Client, nodes: &[Uuid], now: Timestamp) -> Result<BTreeMap<Uuid, String>> {
+    let found =
+        rows(client, "SELECT node, holder FROM lease WHERE node = ANY($1) AND until > $2", &[&nodes, &now.0])
+            .await;
+    let found = found.map_err(failed("reading leases"))?;
+    found.iter().map(|row| Ok((cell(row, 0)?, text::read(cell(row, 1)?)))).collect()
+}
+
+/// Move the ends of all leases.
+pub async fn shift_clock(change: &Change, by: i64) -> Result<()> {
+    let moved = change.execute("UPDATE lease SET until = until + $1", &[&by]).await;
+    moved.map(drop).map_err(failed("moving the ends of leases"))
+}

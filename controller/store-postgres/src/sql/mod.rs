@@ -1,0 +1,13 @@
+//! The statements, by noun. Those that write lock what they compare.
+
+pub mod bundle;
+pub mod certificate;
+pub mod conductor;
+pub mod contact;
+pub mod inventory;
+pub mod lease;
+pub mod list;
+pub mod node;
+pub mod node_list;
+pub mod resource;
+pub mod resource_list;

@@ -1,0 +1,89 @@
+//! Lists of nodes.
+
+use super::list::{self, Condition, List, Place, Sort};
+use super::node;
+use crate::change::{Change, rows};
+use crate::columns::{kind_of_node_field, node_field_may_be_null};
+use crate::database::Client;
+use crate::document::cell;
+use crate::failure::failed;
+use crate::text;
+use crate::value::{Kind, Value};
+use std::collections::BTreeMap;
+use store::{NodeField, NodeFilter, NodePage, NodeQuery, Result};
+use stored_secrets::DatabaseKey;
+
+/// The page that a query asks for.
+pub async fn page(change: &Change, key: &DatabaseKey, query: &NodeQuery) -> Result<NodePage> {
+    let list = List {
+        table: "node",
+        conditions: conditions(change, &query.filter).await?,
+        sort: query
+            .sort
+            .map(|field| Sort { column: field.name(), may_be_null: node_field_may_be_null(field) }),
+        descending: query.descending,
+        after: query.after.as_ref().map(|after| place(after, query.sort.map(kind_of_node_field))),
+        limit: query.limit.saturating_add(1),
+    };
+    let found = list::find(change, &list).await?;
+    let nodes = found.iter().take(query.limit).map(|row| node::of_row(key, row));
+    Ok(NodePage { nodes: nodes.collect::<Result<_>>()?, more: found.len() > query.limit })
+}
+
+/// A place as rows have it.
+pub fn place(place: &store::Place, sort: Option<Kind>) -> Place {
+    let kind = sort.unwrap_or(Kind::Text);
+    let value = Value::of(kind, &place.value).unwrap_or(Value::none(kind));
+    Place { created_at: place.created_at.0, uuid: place.uuid, value }
+}
+
+async fn conditions(change: &Change, filter: &NodeFilter) -> Result<Vec<Condition>> {
+    let mut all = Vec::new();
+    for (field, value) in &filter.equal {
+        all.push(Condition::equal(field.name(), Value::of(kind_of_node_field(*field), value)));
+    }
+    for (wanted, column) in [(filter.associated, "instance_uuid"), (filter.sharded, "shard")] {
+        if let Some(wanted) = wanted {
+            let not = if wanted { "NOT " } else { "" };
+            all.push(Condition::new(format!("{column} IS {not}NULL"), []));
+        }
+    }
+    for (field, wanted) in &filter.one_of {
+        all.push(one_of(change, *field, wanted, "").await?);
+    }
+    all.extend(filter.projects.iter().map(|project| has_project(project, "")));
+    all.extend(filter.description_contains.iter().map(|part| {
+        // An index helps nothing here.
+        Condition::new("strpos(description, $) > 0", [Value::text(part)])
+    }));
+    Ok(all)
+}
+
+/// A node has one of these texts in a field; its table is named by `of`.
+pub async fn one_of(change: &Change, field: NodeField, wanted: &[String], of: &str) -> Result<Condition> {
+    if kind_of_node_field(field) != Kind::Text {
+        return Ok(Condition::new("false", []));
+    }
+    let texts = list::texts(change, "node", field.name(), wanted).await?;
+    Ok(Condition::one_of(&format!("{of}{}", field.name()), texts))
+}
+
+/// A project owns or leases a node; its table is named by `of`.
+pub fn has_project(project: &str, of: &str) -> Condition {
+    let project = Value::text(project);
+    Condition::new(format!("({of}owner = $ OR {of}lessee = $)"), [project.clone(), project])
+}
+
+/// How many nodes are in each shard.
+pub async fn shards(client: &Client, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
+    const SHARDS: &str = "SELECT shard, count(*) FROM node
+        WHERE $1::text IS NULL OR owner = $1 OR lessee = $1 GROUP BY shard";
+    let project = project.map(text::stored);
+    let found = rows(client, SHARDS, &[&project.as_deref()]).await;
+    let found = found.map_err(failed("counting the nodes of shards"))?;
+    let count = |row| {
+        let (shard, count): (Option<&str>, i64) = (cell(row, 0)?, cell(row, 1)?);
+        Ok((shard.map(text::read), usize::try_from(count).unwrap_or_default()))
+    };
+    found.iter().map(count).collect()
+}

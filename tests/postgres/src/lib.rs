@@ -1,0 +1,250 @@
+//! A PostgreSQL server of a test's own: Debian's package postgresql-15, in a temporary directory, reached through a Unix socket
+//! there. It ends with the value, and with the process of the test, however that ends.
+//!
+//! initdb refuses root, so as root it runs as the user `postgres`, whom the package makes.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, User, geteuid};
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Where Debian has the programs of the server.
+const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
+/// How long the server may take to begin or to end.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Of the user `postgres` over TCP; through the socket everybody who reaches it is believed.
+pub const PASSWORD: &str = "only of this test";
+
+/// What survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Nothing is synced: for what is never killed.
+    None,
+    /// What is acknowledged is on the disk.
+    Full,
+}
+
+/// The server.
+#[derive(Debug)]
+pub struct Server {
+    dir: TempDir,
+    settings: Vec<String>,
+    /// The postmaster, and the thread that ends with it.
+    running: Option<(Pid, JoinHandle<()>)>,
+    port: u16,
+    databases: AtomicU32,
+}
+
+impl Server {
+    /// Make one and start it.
+    pub fn start(durability: Durability) -> Self {
+        Self::with(durability, &[])
+    }
+
+    /// The same with further settings, as `name=value`.
+    pub fn with(durability: Durability, settings: &[&str]) -> Self {
+        let dir = tempfile::Builder::new().prefix("pg-").tempdir_in("/tmp").expect("a temporary directory");
+        let password = dir.path().join("password");
+        fs::write(&password, PASSWORD).expect("a file");
+        if let Some(user) = other_user() {
+            for path in [dir.path(), &password] {
+                std::os::unix::fs::chown(path, Some(user.uid.as_raw()), Some(user.gid.as_raw()))
+                    .expect("chown");
+            }
+        }
+        let mut all: Vec<String> =
+            ["listen_addresses=", "max_connections=400", "shared_buffers=64MB", "log_min_messages=warning"]
+                .map(str::to_owned)
+                .to_vec();
+        if durability == Durability::None {
+            all.extend(["fsync=off", "full_page_writes=off"].map(str::to_owned));
+        }
+        all.extend(settings.iter().map(|setting| (*setting).to_owned()));
+        let port = settings.iter().find_map(|setting| setting.strip_prefix("port=")?.parse().ok());
+        let (port, databases) = (port.unwrap_or(5432), AtomicU32::new(0));
+        let mut server = Self { dir, settings: all, running: None, port, databases };
+        let made = server
+            .program("initdb")
+            .arg("-D")
+            .arg(server.data())
+            .args(["-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"])
+            .args(["--auth-local=trust", "--auth-host=scram-sha-256"])
+            .arg(format!("--pwfile={}", password.display()))
+            .stdout(Stdio::null())
+            .status()
+            .expect("initdb of the Debian package postgresql-15");
+        assert!(made.success(), "initdb: {made}");
+        server.run();
+        server
+    }
+
+    /// Its directory: the socket, and the files that a test puts there.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// One of PostgreSQL's programs, as a user who may run it.
+    fn program(&self, name: &str) -> Command {
+        let program = format!("{PROGRAMS}/{name}");
+        // It dies with the thread that starts it.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL"]);
+        if let Some(user) = other_user() {
+            command
+                .arg(format!("--reuid={}", user.uid))
+                .arg(format!("--regid={}", user.gid))
+                .arg("--clear-groups");
+        }
+        command.arg(program).env_clear().env("LC_ALL", "C").current_dir(self.dir.path());
+        command
+    }
+
+    /// Start it again after [`Server::kill`] or [`Server::stop`]; returns when it answers.
+    pub fn run(&mut self) {
+        assert!(self.running.is_none(), "it runs");
+        let mut command = self.program("postgres");
+        command.arg("-D").arg(self.data()).arg("-k").arg(self.dir.path());
+        for setting in &self.settings {
+            command.arg("-c").arg(setting);
+        }
+        let log = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.dir.path().join("log"))
+            .expect("a log");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).process_group(0);
+        let (started, pid) = mpsc::channel();
+        let end = std::thread::spawn(move || {
+            let mut child = command.spawn().expect("setpriv starts postgres");
+            let _ = started.send(Pid::from_raw(child.id().cast_signed()));
+            let _ = child.wait();
+        });
+        self.running = Some((pid.recv().expect("a process"), end));
+        let began = Instant::now();
+        while !self.answers() {
+            assert!(began.elapsed() < LIMIT, "PostgreSQL does not answer: {}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What it logged.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+
+    fn answers(&self) -> bool {
+        let mut ask = Command::new(format!("{PROGRAMS}/pg_isready"));
+        ask.arg("-q")
+            .arg("-p")
+            .arg(self.port.to_string())
+            .arg("-h")
+            .arg(self.dir.path())
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+
+    /// Kill all of its processes at once, as a failure of the machine would.
+    pub fn kill(&mut self) {
+        let Some((postmaster, end)) = self.running.take() else { return };
+        // It can neither start nor end one while they are counted.
+        let _ = kill(postmaster, Signal::SIGSTOP);
+        let children = children(postmaster);
+        for process in children.iter().chain([&postmaster]) {
+            let _ = kill(*process, Signal::SIGKILL);
+        }
+        let began = Instant::now();
+        let _ = end.join();
+        while children.iter().any(|child| is_alive(*child)) && began.elapsed() < LIMIT {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// End it as an administrator would: connections are closed, transactions are undone.
+    pub fn stop(&mut self) {
+        let Some((postmaster, end)) = self.running.take() else { return };
+        let _ = kill(postmaster, Signal::SIGINT);
+        let began = Instant::now();
+        while !end.is_finished() {
+            assert!(began.elapsed() < LIMIT, "PostgreSQL does not end: {}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// What `psql` prints of statements in a database.
+    pub fn sql(&self, database: &str, sql: &str) -> String {
+        let ran = Command::new(format!("{PROGRAMS}/psql"))
+            .args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", database, "-h"])
+            .arg(self.dir.path())
+            .args(["-p", &self.port.to_string(), "-c", sql])
+            .output()
+            .expect("psql of the Debian package postgresql-client-15");
+        assert!(ran.status.success(), "{sql}: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8_lossy(&ran.stdout).trim_end().to_owned()
+    }
+
+    /// A new database; its name.
+    pub fn create(&self) -> String {
+        let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.sql("postgres", &format!("CREATE DATABASE {name}"));
+        name
+    }
+
+    /// The URL of a database, through the socket.
+    pub fn url(&self, database: &str) -> String {
+        let path = self.dir.path().to_str().expect("a path in UTF-8").replace('/', "%2F");
+        format!("postgres://postgres@{path}:{}/{database}", self.port)
+    }
+}
+
+/// The server that the tests of one process share, which is not durable: it ends with the last that holds it. A test takes it
+/// at its beginning and holds it to its end.
+pub fn shared() -> Arc<Server> {
+    static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    shared.upgrade().unwrap_or_else(|| {
+        let server = Arc::new(Server::start(Durability::None));
+        *shared = Arc::downgrade(&server);
+        server
+    })
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Whom PostgreSQL runs as, if not as who runs the test.
+fn other_user() -> Option<User> {
+    let user = || User::from_name("postgres").ok().flatten();
+    geteuid().is_root().then(|| user().expect("the user postgres of the Debian package postgresql-common"))
+}
+
+/// State and parent of a process, from proc(5).
+fn status(process: &str) -> Option<(char, Pid)> {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.chars().next()?, Pid::from_raw(fields.next()?.parse().ok()?)))
+}
+
+fn children(parent: Pid) -> Vec<Pid> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let names = processes.filter_map(|entry| entry.file_name().into_string().ok());
+    let own = names.filter(|name| status(name).is_some_and(|(_, of)| of == parent));
+    own.filter_map(|name| name.parse().ok()).map(Pid::from_raw).collect()
+}
+
+fn is_alive(process: Pid) -> bool {
+    status(&process.to_string()).is_some_and(|(state, _)| state != 'Z')
+}
