@@ -254,10 +254,12 @@ async fn a_listener_that_is_rung_reads_what_was_written() {
 async fn what_was_rung_while_no_connection_listened_is_looked_for() {
     let _server = shared();
     let (name, [one, other]) = two().await;
+    let mut ears = other.bell().listen();
     let busy = one.create_node(new_node("busy"), vec![]).await.unwrap().uuid;
+    assert_eq!(heard(&mut ears).await, busy);
     let idle = Node { run: None, ..new_node("idle") };
     let idle = one.create_node(idle, vec![]).await.unwrap().uuid;
-    let mut ears = other.bell().listen();
+    assert_eq!(heard(&mut ears).await, idle);
     let listening = "state = 'idle' AND query LIKE '%at_work%'";
     let end = format!(
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '{name}' AND {listening}"
