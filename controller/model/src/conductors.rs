@@ -35,8 +35,8 @@ impl ConductorReport {
 
 /// The hostname of the controller among these, which are alive, that drives a node of a conductor group ("" for none).
 ///
-/// Every controller has a rank for every node, and the highest drives it (rendezvous hashing): when one comes or goes, only the
-/// nodes change hands that it drives.
+/// Every controller has a rank for every node, and the highest drives it (rendezvous hashing): when one comes or goes, the
+/// nodes of the others stay where they are.
 pub fn driver_of<'a>(node: Uuid, group: &str, alive: &'a [ConductorReport]) -> Option<&'a str> {
     let of_group = |wanted: Option<&str>| {
         let those = alive.iter().filter(move |one| one.group.as_deref() == wanted);
@@ -102,7 +102,7 @@ mod tests {
             assert_eq!(driver_of(node, "rack1", &all), Some("own"));
             assert_eq!(driver_of(node, "", &all), Some("any"));
             assert_eq!(driver_of(node, "rack2", &all), Some("any"));
-            assert_eq!(driver_of(node, "rack2", &all[..1]), None, "nobody reaches them");
+            assert_eq!(driver_of(node, "rack2", &all[..1]), None, "no controller reaches them");
         }
         assert_eq!(driver_of(Uuid::nil(), "", &[]), None);
     }

@@ -328,7 +328,7 @@ async fn several_controllers_share_a_store() {
 
     // Each node shows who drives it, and lists are filtered by that.
     api.members.replace(vec![report("c2", i64::MAX)]);
-    for (name, group) in [("of-c2", "rack1"), ("of-nobody", "rack2")] {
+    for (name, group) in [("of-c2", "rack1"), ("undriven", "rack2")] {
         let in_group = |node: &mut Node| drop(node.other.insert("conductor_group".to_owned(), json!(group)));
         api.node_with(name, ProvisionState::Enroll, in_group).await;
     }
@@ -338,16 +338,16 @@ async fn several_controllers_share_a_store() {
         (vec![report("c2", i64::MAX), unnamed], [json!("c2"), json!("probe-conductor")]),
     ] {
         api.members.replace(alive);
-        for (name, driver) in ["of-c2", "of-nobody"].into_iter().zip(expected) {
+        for (name, driver) in ["of-c2", "undriven"].into_iter().zip(expected) {
             assert_eq!(api.get(&format!("/v1/nodes/{name}")).await.is(200).body["conductor"], driver);
         }
     }
-    for (host, expected) in [("c2", json!(["of-c2"])), ("probe-conductor", json!(["of-nobody"]))] {
+    for (host, expected) in [("c2", json!(["of-c2"])), ("probe-conductor", json!(["undriven"]))] {
         let nodes = api.get(&format!("/v1/nodes?conductor={host}&fields=name")).await.is(200).body;
         let names: Vec<_> =
             nodes["nodes"].as_array().unwrap().iter().map(|node| node["name"].clone()).collect();
         assert_eq!(json!(names), expected);
     }
-    let nobody = api.get("/v1/nodes?conductor=c1").await.is(200).body;
-    assert_eq!(nobody["nodes"], json!([]));
+    let none = api.get("/v1/nodes?conductor=c1").await.is(200).body;
+    assert_eq!(none["nodes"], json!([]));
 }

@@ -97,7 +97,7 @@ impl Conductor {
         }
         let until = AtomicI64::new(held.until.0);
         let mut action = pin!(action);
-        // Before each poll, not in a task beside it: after a stop of the process either could be the first to go on.
+        // Before each poll, not in a second task: after a stop of the process either could be the first to go on.
         let mut guarded = pin!(poll_fn(|context| {
             match Timestamp(until.load(Ordering::Relaxed)).since(self.clock.now()) > call + CLOCKS {
                 true => action.as_mut().poll(context).map(Some),

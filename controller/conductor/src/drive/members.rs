@@ -24,7 +24,7 @@ pub(super) struct Pace {
 
 /// Where others take over the nodes of one that is silent. Two reports may be late or lost.
 const SHARED: Pace = Pace { every: Duration::from_secs(2), alive: Duration::from_secs(8) };
-/// Where nobody does; each report is a write to the disk.
+/// Where no other controller does; each report is a write to the disk.
 const ALONE: Pace = Pace { every: Duration::from_secs(60), alive: Duration::from_secs(180) };
 
 impl Conductor {
@@ -33,7 +33,7 @@ impl Conductor {
         if self.store.is_shared() { SHARED } else { ALONE }
     }
 
-    /// Report this controller and read who else is alive. True if nodes may have changed hands. While the store fails,
+    /// Report this controller and read which others are alive. True if other nodes may be its own now. While the store fails,
     /// everything stays as it was read last.
     pub(super) async fn meet(&self) -> bool {
         match self.try_to_meet().await {
@@ -63,7 +63,7 @@ impl Conductor {
             alive.retain(|one| one.is_alive(now));
             return Ok(self.members.replace(alive));
         }
-        // Nobody else has the store open: another name is one that this controller had before.
+        // No other controller has the store open: another name is one that this controller had before.
         for gone in alive.iter().filter(|one| one.hostname != self.members.own()) {
             self.store.remove_conductor(&gone.hostname).await?;
         }
@@ -84,17 +84,17 @@ impl Conductor {
         Ok(())
     }
 
-    /// Hand the nodes of this controller to the others.
+    /// Leave the nodes of this controller to the others.
     pub(super) async fn leave(&self) {
         if !self.store.is_shared() {
             return;
         }
         if let Err(error) = self.store.remove_conductor(self.members.own()).await {
-            tracing::warn!(error = %error.chain(), "cannot tell the others that this controller stops; they take its nodes over in some seconds");
+            tracing::warn!(error = %error.chain(), "cannot remove the report of this controller; the others take its nodes over in some seconds");
         }
     }
 
-    /// The nodes that are in the middle of something: after nodes have changed hands, a ring of the bell of one of them may have
+    /// The nodes that are in the middle of something: after a controller has come or gone, a ring of the bell of one of them may have
     /// been heard by a controller that has died since.
     pub(super) async fn unsettled(&self) -> Vec<Uuid> {
         let states = ProvisionState::ALL.into_iter().filter(|state| !state.is_stable());

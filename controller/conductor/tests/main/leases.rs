@@ -75,7 +75,7 @@ async fn a_process_that_was_stopped_does_nothing_under_its_old_lease() {
 
 /// A call to a BMC, and to an agent that knows of no epochs, ends before anyone else has the lease.
 #[tokio::test]
-async fn calls_that_nobody_refuses_are_awaited_before_a_take_over() {
+async fn calls_that_are_never_refused_end_before_a_take_over() {
     let timeout = Duration::from_secs(60);
     let clock = Arc::new(SystemClock::default());
     let agents = AgentClient::new(timeout);

@@ -27,7 +27,7 @@ async fn the_lease_outlasts_every_action() {
     assert_eq!(*world.unleased.lock().unwrap(), [] as [&str; 0]);
 }
 
-/// An agent can tell the commands of a pass from those of an earlier one.
+/// An agent can distinguish the commands of a pass from those of an earlier one.
 #[tokio::test(start_paused = true)]
 async fn each_action_names_the_lease_of_its_pass() {
     let world = World::new().await;

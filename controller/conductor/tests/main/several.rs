@@ -63,7 +63,7 @@ async fn the_nodes_of_a_controller_that_dies_are_taken_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_that_stops_hands_its_nodes_over() {
+async fn a_controller_that_stops_leaves_its_nodes_to_the_others() {
     let (world, (_, (stop, task)), (other, _running)) = in_the_middle_of_a_step().await;
     stop.cancel();
     task.await.unwrap();
@@ -72,7 +72,7 @@ async fn a_controller_that_stops_hands_its_nodes_over() {
     arrives_with_each_step_run_once(&world).await;
 }
 
-/// Nobody else drives its nodes, and no other name than its own may stay: it may have had another one before.
+/// No other controller drives its nodes, and no other name than its own may stay: it may have had another one before.
 #[tokio::test(start_paused = true)]
 async fn a_controller_with_a_store_of_its_own_drives_all_nodes() {
     let world = World::new().await;
@@ -86,7 +86,7 @@ async fn a_controller_with_a_store_of_its_own_drives_all_nodes() {
     assert_eq!(known.iter().map(|one| one.hostname.as_str()).collect::<Vec<_>>(), ["sim"]);
 }
 
-/// A controller drives the nodes of its conductor group, and nobody drives those of a group whose controllers are gone.
+/// A controller drives the nodes of its conductor group, and no controller drives those of a group whose controllers are gone.
 #[tokio::test(start_paused = true)]
 async fn a_node_waits_for_a_controller_of_its_group() {
     let world = World::with(MemoryStore::shared()).await;

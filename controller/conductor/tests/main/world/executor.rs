@@ -61,7 +61,7 @@ impl Executor for SimExecutor {
         // Every action takes time, so that it can be interrupted.
         let time = *world.action_time.lock().unwrap();
         sleep(time).await;
-        // It is done now, and a call that nobody would refuse may take a while.
+        // It is done now, and a call that is never refused may take a while.
         let done = world.clock.now().after(self.unfenced_call(contact, action));
         if world.store.lease_holder(node.uuid, done).await.unwrap().as_ref() != Some(&self.name) {
             world.unleased.lock().unwrap().push(name);
