@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+/// Most MiB of nodes that are kept in memory; above, a wrong unit is more likely than a machine that has so many.
+const MAX_NODE_CACHE_MIB: usize = 1 << 20;
+
 /// The whole file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -18,6 +21,7 @@ pub struct Config {
     pub state_dir: PathBuf,
     pub database_key_file: PathBuf,
     pub database_check_hours: u32,
+    pub node_cache_mib: usize,
     pub log: String,
     pub log_format: LogFormat,
     pub host: String,
@@ -128,6 +132,7 @@ impl Default for Config {
             state_dir: "/var/lib/anneal".into(),
             database_key_file: PathBuf::new(),
             database_check_hours: 24,
+            node_cache_mib: 128,
             log: "info".into(),
             log_format: LogFormat::Text,
             host: String::new(),
@@ -327,6 +332,10 @@ impl Config {
     /// Check what the types of the settings do not.
     pub fn check(&self) -> Result<()> {
         ensure!(self.database_check_hours > 0, "database_check_hours must be above 0");
+        ensure!(
+            self.node_cache_mib <= MAX_NODE_CACHE_MIB,
+            "node_cache_mib must be at most {MAX_NODE_CACHE_MIB}"
+        );
         self.api.check()?;
         ensure!(
             (5..=3600).contains(&self.agent.heartbeat_timeout_s),
@@ -532,6 +541,7 @@ mod tests {
         assert!(wrong("[api]\nroles_file = \"/r\"").contains("auth_strategy"));
         let users = "[api]\nauth_strategy = \"http_basic\"\nhttp_basic_auth_user_file = \"/nonexistent\"";
         assert!(wrong(users).contains("http_basic_auth_user_file") && wrong(users).contains("/nonexistent"));
+        assert!(wrong("node_cache_mib = 67108864").contains("node_cache_mib"));
         assert!(wrong("[agent]\nrequests_burst = 0").contains("agent.requests_burst"));
         assert!(wrong("[connections]\nidle_timeout_s = 0").contains("connections.idle_timeout_s"));
         assert!(wrong("[connections]\nboot = 1").contains("connections.boot_per_address"));

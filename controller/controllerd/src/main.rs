@@ -117,6 +117,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let is_upgrade = operator_token::is_upgrade(&config);
     let key = database_key::load_or_make(&config)?;
     let opened = SqliteStore::open(&database, &key).map_err(|error| refusal(error, &database))?;
+    opened.limit_cache(config.node_cache_mib << 20);
     let opened = Arc::new(opened);
     let store: Arc<dyn Store> = opened.clone();
     let identity = identity::load_or_make(&config)?;

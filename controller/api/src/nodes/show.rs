@@ -1,6 +1,6 @@
 //! `GET /v1/nodes/{ident}`.
 
-use crate::call::{Call, json};
+use crate::call::{Call, json_text};
 use crate::error::{ApiError, Reply};
 use crate::fields;
 use crate::view::NodeView;
@@ -8,7 +8,6 @@ use axum::body::Body;
 use axum::extract::Path;
 use axum::http::Response;
 use model::Node;
-use serde_json::Value;
 
 /// `GET /v1/nodes/{ident}[?fields=a,b]`.
 pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
@@ -29,6 +28,6 @@ pub async fn answer(
     node: Node,
     wanted: Option<&[String]>,
 ) -> Result<Response<Body>, ApiError> {
-    let view = NodeView::gather(call, node, wanted).await?.view(&call.app, &call.links, call.version, wanted);
-    Ok(json(status, &Value::Object(view)))
+    let view = NodeView::gather(call, node, wanted).await?;
+    Ok(json_text(status, view.text(&call.app, &call.links, call.version, wanted)))
 }
