@@ -159,6 +159,11 @@ impl Call {
         self.resolver.node(&*self.app.store, ident).await
     }
 
+    /// The same, not copied where the store has it in memory.
+    pub async fn shared_node(&self, ident: &str) -> Result<Arc<Node>, ApiError> {
+        self.resolver.shared_node(&*self.app.store, ident).await
+    }
+
     /// Check that the chassis of a new or changed node exists.
     ///
     /// # Errors

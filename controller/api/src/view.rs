@@ -17,7 +17,7 @@ use model::mask::{masked, masked_instance_info, masked_value};
 use model::{Contact, Health, Node, PlannedStep, ProvisionState, Run};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use uuid::Uuid;
 
 /// What a list shows when nothing else is asked for.
@@ -59,8 +59,8 @@ static MEMBERS: LazyLock<Vec<Member>> = LazyLock::new(|| {
 
 /// A node with what is kept apart from it.
 pub struct NodeView {
-    node: Node,
-    contact: Contact,
+    node: Arc<Node>,
+    contact: Arc<Contact>,
     holder: Option<String>,
     allocation: Option<Uuid>,
     hidden: Redactions,
@@ -107,7 +107,11 @@ impl Redactions {
 
 impl NodeView {
     /// Gather what the wanted fields need.
-    pub async fn gather(call: &Call, node: Node, wanted: Option<&[String]>) -> Result<Self, ApiError> {
+    pub async fn gather(
+        call: &Call,
+        node: impl Into<Arc<Node>> + Send,
+        wanted: Option<&[String]>,
+    ) -> Result<Self, ApiError> {
         let view = Self::gather_all(call, vec![node], wanted).await?.pop();
         view.ok_or_else(|| ApiError::internal("the view of a node"))
     }
@@ -115,15 +119,16 @@ impl NodeView {
     /// The same of many nodes, with one read of the store for each kind of what is gathered.
     pub async fn gather_all(
         call: &Call,
-        nodes: Vec<Node>,
+        nodes: Vec<impl Into<Arc<Node>> + Send>,
         wanted: Option<&[String]>,
     ) -> Result<Vec<Self>, ApiError> {
+        let nodes: Vec<Arc<Node>> = nodes.into_iter().map(Into::into).collect();
         let wants = |name: &str| wanted.is_none_or(|fields| fields.iter().any(|field| field == name));
         let uuids: Vec<Uuid> = nodes.iter().map(|node| node.uuid).collect();
         let contacts = if wants("driver_internal_info") {
-            call.app.store.contacts(&uuids).await?
+            call.app.store.shared_contacts(&uuids).await?
         } else {
-            vec![Contact::default(); nodes.len()]
+            vec![Arc::default(); nodes.len()]
         };
         let mut holders = if wants("reservation") {
             call.app.store.lease_holders(&uuids, call.now()).await?
@@ -149,7 +154,7 @@ impl NodeView {
 
     /// The node itself.
     pub fn into_node(self) -> Node {
-        self.node
+        Arc::unwrap_or_clone(self.node)
     }
 
     /// The node in the wanted fields, or in all of them, as the text of an object.

@@ -132,7 +132,7 @@ impl Default for Config {
             state_dir: "/var/lib/anneal".into(),
             database_key_file: PathBuf::new(),
             database_check_hours: 24,
-            node_cache_mib: 128,
+            node_cache_mib: 96,
             log: "info".into(),
             log_format: LogFormat::Text,
             host: String::new(),

@@ -17,8 +17,11 @@ impl AgentStore for SqliteStore {
     }
 
     async fn contacts(&self, nodes: &[Uuid]) -> Result<Vec<Contact>> {
-        let contacts = self.of_each(nodes, contact::read).await?;
-        Ok(contacts.into_iter().map(Arc::unwrap_or_clone).collect())
+        Ok(self.shared_contacts(nodes).await?.into_iter().map(Arc::unwrap_or_clone).collect())
+    }
+
+    async fn shared_contacts(&self, nodes: &[Uuid]) -> Result<Vec<Arc<Contact>>> {
+        self.of_each(nodes, contact::read).await
     }
 
     async fn grant_token(&self, node: Uuid, request: TokenRequest) -> Result<TokenGrant> {

@@ -54,7 +54,7 @@ pub use writer::WRITER;
 use writer::{Change, Writer};
 
 /// Bytes of nodes and their contacts that are kept in memory, unless [`SqliteStore::limit_cache`] says otherwise.
-const CACHE_BYTES: usize = 128 << 20;
+const CACHE_BYTES: usize = 96 << 20;
 
 /// A [`Store`](store::Store) in a file. Needs a tokio runtime; dropping it waits for the writes under way.
 pub struct SqliteStore {

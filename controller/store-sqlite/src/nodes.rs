@@ -25,12 +25,16 @@ impl NodeStore for SqliteStore {
     }
 
     async fn node(&self, uuid: Uuid) -> Result<Node> {
+        self.shared_node(uuid).await.map(Arc::unwrap_or_clone)
+    }
+
+    async fn shared_node(&self, uuid: Uuid) -> Result<Arc<Node>> {
         if let Some(known) = self.cache.get(uuid) {
-            return Ok(Arc::unwrap_or_clone(known));
+            return Ok(known);
         }
         let reading = self.cache.reading();
         let found = self.readers.read(move |connection| node::read(connection, &reading, uuid)).await?;
-        found.map(Arc::unwrap_or_clone).ok_or_else(|| StoreError::not_found(Noun::Node, uuid))
+        found.ok_or_else(|| StoreError::not_found(Noun::Node, uuid))
     }
 
     async fn node_by_ident(&self, ident: &str) -> Result<Node> {

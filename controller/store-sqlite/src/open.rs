@@ -78,6 +78,8 @@ pub fn open(path: &Path, key: &DatabaseKey, migrations: &[Migration]) -> Result<
         return Err(OpenError::WrongKey { path });
     }
     check::at_start(&writer).map_err(sqlite)?;
+    // Not before: the check reads every page once.
+    writer.pragma_update(None, "cache_size", -WRITER_CACHE_KIB).map_err(sqlite)?;
 
     let log = |source| OpenError::CertificateLog { path: path.clone(), source };
     let change = writer.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
@@ -104,7 +106,6 @@ fn prepare(writer: &Connection) -> rusqlite::Result<()> {
     writer.pragma_update(None, "journal_mode", "WAL")?;
     writer.pragma_update(None, "synchronous", "FULL")?;
     writer.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-    writer.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     writer.pragma_update(None, "foreign_keys", "ON")?;
     writer.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(())
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(pragma("synchronous"), "2", "FULL");
         assert_eq!(pragma("foreign_keys"), "1");
         // Built with the flags of .cargo/config.toml, one of which SQLite does not list: that it waits with fdatasync.
-        let built = "SELECT sqlite_compileoption_used('STMTJRNL_SPILL=16777216')";
+        let built = "SELECT sqlite_compileoption_used('STMTJRNL_SPILL=131000')";
         assert!(opened.writer.query_row(built, [], |row| row.get::<_, bool>(0)).unwrap());
         let mut readers = opened.readers.iter().chain(&opened.agent_readers);
         assert!(readers.all(|reader| reader.is_readonly("main").unwrap()));

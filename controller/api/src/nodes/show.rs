@@ -8,12 +8,13 @@ use axum::body::Body;
 use axum::extract::Path;
 use axum::http::Response;
 use model::Node;
+use std::sync::Arc;
 
 /// `GET /v1/nodes/{ident}[?fields=a,b]`.
 pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&["fields"])?;
     let wanted = call.args.list("fields");
-    let node = call.node(&ident).await?;
+    let node = call.shared_node(&ident).await?;
     if let Some(wanted) = &wanted {
         call.version.needs(8)?;
         fields::check_wanted(wanted, call.version)?;
@@ -25,7 +26,7 @@ pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
 pub async fn answer(
     call: &Call,
     status: u16,
-    node: Node,
+    node: impl Into<Arc<Node>> + Send,
     wanted: Option<&[String]>,
 ) -> Result<Response<Body>, ApiError> {
     let view = NodeView::gather(call, node, wanted).await?;

@@ -26,8 +26,20 @@ pub struct Filled {
     pub directory: PathBuf,
     /// How many nodes it has.
     pub count: usize,
-    /// How many of them have an agent: the first ones.
+    /// How many of them have an agent.
     pub agents: usize,
+}
+
+impl Filled {
+    /// The UUID of the node of this agent: they are all over the list.
+    pub fn agent(&self, number: usize) -> Uuid {
+        uuid(number * stride(self.count, self.agents))
+    }
+}
+
+/// Every so many nodes one has an agent.
+fn stride(count: usize, agents: usize) -> usize {
+    (count / agents.max(1)).max(1)
 }
 
 /// The UUID of a node.
@@ -59,7 +71,9 @@ async fn fill(path: &Path, key: &DatabaseKey, count: usize, agents: usize) -> Re
     for first in (0..count).step_by(AT_ONCE) {
         let mut writes = JoinSet::new();
         for number in first..count.min(first + AT_ONCE) {
-            writes.spawn(enrol(store.clone(), number, number < agents));
+            let stride = stride(count, agents);
+            let has_agent = number.is_multiple_of(stride) && number / stride < agents;
+            writes.spawn(enrol(store.clone(), number, has_agent));
         }
         for written in writes.join_all().await {
             written?;

@@ -48,6 +48,7 @@ pub fn all(place: Place<'_>, shape: &Shape, small: &Filled, large: &Filled) -> R
         cold.as_secs_f64() * 1000.0
     )));
     report.rows.push(Row::memory("memory with all nodes, at the start", controller.resident_mib()?, 250.0));
+    controller.rested()?;
     pages(&mut report, &controller, large, shape)?;
     listed(&controller, large, shape)?;
     report.rows.push(Row::memory("… after 8 clients listed them", controller.resident_mib()?, 250.0));
@@ -224,11 +225,11 @@ fn heartbeats(
         // Each agent in its turn, so that none beats twice at a time.
         let node = (number * CONNECTIONS + client) % agents;
         let body = json!({"callback_url": CALLBACK, "agent_token": TOKEN, "agent_version": "13.0.0", "agent_status": "start"});
-        request("POST", &format!("/v1/heartbeat/{}", fill::uuid(node)), Some(&body))
+        request("POST", &format!("/v1/heartbeat/{}", large.agent(node)), Some(&body))
     };
     let heard = |node: usize| -> Result<Value> {
         let mut client = Client::connect(controller.address)?;
-        let (_, body) = client.send(&get(&format!("/v1/nodes/{}", fill::uuid(node))))?;
+        let (_, body) = client.send(&get(&format!("/v1/nodes/{}", large.agent(node))))?;
         Ok(serde_json::from_slice::<Value>(body)?["driver_internal_info"]["agent_last_heartbeat"].clone())
     };
     let before = heard(0)?;
@@ -238,7 +239,7 @@ fn heartbeats(
     report.rows.push(Row::rate("heartbeats, 64 kept connections", &load, 20_000.0).beside(beside));
     let wrong = request(
         "POST",
-        &format!("/v1/heartbeat/{}", fill::uuid(0)),
+        &format!("/v1/heartbeat/{}", large.agent(0)),
         Some(&json!({"callback_url": CALLBACK, "agent_token": "wrong", "agent_version": "13.0.0"})),
     );
     let (status, _) =

@@ -2,6 +2,7 @@
 
 use super::fill::Filled;
 use super::http::{Client, request};
+use crate::cpu;
 use anyhow::{Context, Result, ensure};
 use contract::process::{Daemon, free_port};
 use nix::sys::signal::{Signal, kill};
@@ -61,6 +62,22 @@ impl Serving {
     /// Where it is, and its process.
     pub fn to(&self) -> (SocketAddr, u32) {
         (self.address, self.process.id())
+    }
+
+    /// Waits until it rests: after its start it checks the whole database, which takes one processor some seconds.
+    pub fn rested(&self) -> Result<()> {
+        const BUSY: Duration = Duration::from_millis(30);
+        let begun = Instant::now();
+        let mut before = cpu::of_group(self.process.id())?;
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+            let after = cpu::of_group(self.process.id())?;
+            if after.saturating_sub(before) < BUSY {
+                return Ok(());
+            }
+            ensure!(begun.elapsed() < START, "the controller does not come to rest");
+            before = after;
+        }
     }
 
     /// MiB of memory that are resident.
