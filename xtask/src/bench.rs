@@ -1,4 +1,4 @@
-//! `cargo xtask bench steps`, `bench erase` and `bench image`: build what is measured and start `tests/bench`; `cargo xtask bench hwm`
+//! `cargo xtask bench steps`, `bench api`, `bench erase` and `bench image`: build what is measured and start `tests/bench`; `cargo xtask bench hwm`
 //! the same with the example `hwm_bench` of `agentd`.
 
 use std::process::Command;

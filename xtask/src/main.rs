@@ -53,6 +53,8 @@ tasks:
   bench    steps: the time between two in-band steps, with simulated
            agents [--peer ironic] [--ironic-python-agent] [--plain]
            [--report FILE]
+           api: what one controller does with many nodes [--nodes N]
+           [--seconds N] [--report FILE]
            hwm: what an external hardware manager costs its host
   fuzz     libFuzzer over the parsers of what drives, disks, managers and
            bundles say, ten minutes each [--seconds N] [NAME ...]

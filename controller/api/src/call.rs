@@ -159,6 +159,11 @@ impl Call {
         self.resolver.node(&*self.app.store, ident).await
     }
 
+    /// The same, not copied where the store has it in memory.
+    pub async fn shared_node(&self, ident: &str) -> Result<Arc<Node>, ApiError> {
+        self.resolver.shared_node(&*self.app.store, ident).await
+    }
+
     /// Check that the chassis of a new or changed node exists.
     ///
     /// # Errors
@@ -174,7 +179,12 @@ impl Call {
 
 /// An answer with a JSON body.
 pub fn json(status: u16, value: &Value) -> Response<Body> {
-    let mut response = Response::new(Body::from(value.to_string()));
+    json_text(status, value.to_string())
+}
+
+/// The same with the text of the body.
+pub fn json_text(status: u16, text: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
     response

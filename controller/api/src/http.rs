@@ -110,9 +110,9 @@ async fn handle(front: Front, mut request: Request) -> Response<Body> {
     let Front { auth, site, proxies, routes } = front;
     boot_nonce::take(&mut request);
     client_address::behind_proxies(&mut request, &proxies);
-    let (headers, origin) = (request.headers().clone(), RequestOrigin::of(request.extensions()));
+    let (credentials, origin) = (credentials(request.headers()), RequestOrigin::of(request.extensions()));
     let negotiated = microversion::negotiate(request.headers());
-    let foreign = site.and_then(|site| site.check(&headers, request.uri()).err());
+    let foreign = site.and_then(|site| site.check(request.headers(), request.uri()).err());
     let mut response = match negotiated {
         _ if foreign.is_some() => foreign.map(IntoResponse::into_response).unwrap_or_default(),
         Ok(version) => {
@@ -129,7 +129,7 @@ async fn handle(front: Front, mut request: Request) -> Response<Body> {
                     *request.uri_mut() = uri;
                     // The router never fails: its error type is uninhabited.
                     let response = routes.oneshot(request).await.into_response();
-                    guard::unrouted(&auth, &headers, origin, response).await
+                    guard::unrouted(&auth, &credentials, origin, response).await
                 }
                 None => ApiError::plain(400, "The path or the query is not valid UTF-8 once it is decoded.")
                     .into_response(),
@@ -146,12 +146,21 @@ async fn handle(front: Front, mut request: Request) -> Response<Body> {
     response
 }
 
+/// The header that says who the caller is, for an answer to a path that no row has.
+fn credentials(headers: &HeaderMap) -> HeaderMap {
+    let given = headers.get(header::AUTHORIZATION).map(|value| (header::AUTHORIZATION, value.clone()));
+    given.into_iter().collect()
+}
+
 /// The path without slashes at its end, without doubled ones, and with `/v1` before a resource that comes
 /// without it, since Ironic takes `/nodes` for `/v1/nodes`. `None` when path or query are not UTF-8 once decoded.
 fn plain_path(uri: &Uri) -> Option<Uri> {
     let path = uri.path();
     if !decodes(path) || !uri.query().is_none_or(decodes) {
         return None;
+    }
+    if path.starts_with("/v1/") && !path.ends_with('/') && !path.contains("//") {
+        return Some(uri.clone());
     }
     let segments: Vec<_> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     let mut plain = match segments.first() {

@@ -37,6 +37,7 @@ mod health;
 mod http;
 mod image_file;
 mod links;
+mod list_body;
 mod lock;
 mod lock_waits;
 mod microversion;

@@ -5,6 +5,7 @@ use crate::error::ApiError;
 use crate::microversion::{MIN, Version};
 use axum::http::Extensions;
 use model::Node;
+use std::sync::Arc;
 use store::{ApiStore, StoreError};
 use uuid::Uuid;
 
@@ -36,6 +37,14 @@ impl NodeResolver {
     /// # Errors
     /// 404: no such node. 400: `ident` is not a valid name.
     pub async fn node(&self, store: &dyn ApiStore, ident: &str) -> Result<Node, ApiError> {
+        self.shared_node(store, ident).await.map(Arc::unwrap_or_clone)
+    }
+
+    /// The same, not copied where the store has it in memory.
+    ///
+    /// # Errors
+    /// As above.
+    pub async fn shared_node(&self, store: &dyn ApiStore, ident: &str) -> Result<Arc<Node>, ApiError> {
         match self.named(store, ident).await {
             Err(error) if error.status == 404 && self.suffixed.as_deref() == Some(ident) => {
                 self.named(store, &format!("{ident}.json")).await
@@ -44,9 +53,9 @@ impl NodeResolver {
         }
     }
 
-    async fn named(&self, store: &dyn ApiStore, ident: &str) -> Result<Node, ApiError> {
+    async fn named(&self, store: &dyn ApiStore, ident: &str) -> Result<Arc<Node>, ApiError> {
         if let Ok(uuid) = Uuid::parse_str(ident) {
-            return store.node(uuid).await.map_err(|error| match error {
+            return store.shared_node(uuid).await.map_err(|error| match error {
                 StoreError::NotFound { .. } => ApiError::no_node(ident),
                 other => other.into(),
             });
@@ -57,6 +66,6 @@ impl NodeResolver {
         if !self.version.has(5) {
             return Err(ApiError::no_node(ident));
         }
-        Ok(store.node_by_ident(ident).await?)
+        Ok(Arc::new(store.node_by_ident(ident).await?))
     }
 }

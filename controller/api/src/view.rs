@@ -10,22 +10,57 @@ use crate::links::Links;
 use crate::lock::Lock;
 use crate::microversion::Version;
 use crate::resources::allocations;
+use crate::resources::field::Field;
 use agent_protocol::lookup::MASKED;
 use model::image::{WRITE_IMAGE, is_step};
 use model::mask::{masked, masked_instance_info, masked_value};
 use model::{Contact, Health, Node, PlannedStep, ProvisionState, Run};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
 use uuid::Uuid;
 
 /// What a list shows when nothing else is asked for.
 pub const DEFAULT_FIELDS: [&str; 6] =
     ["instance_uuid", "maintenance", "power_state", "provision_state", "uuid", "name"];
 
+/// What a view has.
+enum Member {
+    /// A field of Ironic's.
+    Field(&'static Field),
+    /// One of ours, for who asks for it.
+    Own(&'static Field),
+    /// The links to the node.
+    Links,
+    /// Those to what is below it, since this version.
+    Below(&'static str, u16),
+}
+
+impl Member {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Field(field) | Self::Own(field) => field.name,
+            Self::Links => "links",
+            Self::Below(name, _) => name,
+        }
+    }
+}
+
+/// All of it, in the order of names, as in every JSON object here.
+static MEMBERS: LazyLock<Vec<Member>> = LazyLock::new(|| {
+    let below = [("ports", 1), ("states", 14), ("portgroups", 24), ("volume", 32)];
+    let mut members: Vec<_> = fields::NODE.iter().map(Member::Field).collect();
+    members.extend(fields::OWN.iter().map(Member::Own));
+    members.push(Member::Links);
+    members.extend(below.map(|(name, since)| Member::Below(name, since)));
+    members.sort_by_key(Member::name);
+    members
+});
+
 /// A node with what is kept apart from it.
 pub struct NodeView {
-    node: Node,
-    contact: Contact,
+    node: Arc<Node>,
+    contact: Arc<Contact>,
     holder: Option<String>,
     allocation: Option<Uuid>,
     hidden: Redactions,
@@ -72,7 +107,11 @@ impl Redactions {
 
 impl NodeView {
     /// Gather what the wanted fields need.
-    pub async fn gather(call: &Call, node: Node, wanted: Option<&[String]>) -> Result<Self, ApiError> {
+    pub async fn gather(
+        call: &Call,
+        node: impl Into<Arc<Node>> + Send,
+        wanted: Option<&[String]>,
+    ) -> Result<Self, ApiError> {
         let view = Self::gather_all(call, vec![node], wanted).await?.pop();
         view.ok_or_else(|| ApiError::internal("the view of a node"))
     }
@@ -80,15 +119,16 @@ impl NodeView {
     /// The same of many nodes, with one read of the store for each kind of what is gathered.
     pub async fn gather_all(
         call: &Call,
-        nodes: Vec<Node>,
+        nodes: Vec<impl Into<Arc<Node>> + Send>,
         wanted: Option<&[String]>,
     ) -> Result<Vec<Self>, ApiError> {
+        let nodes: Vec<Arc<Node>> = nodes.into_iter().map(Into::into).collect();
         let wants = |name: &str| wanted.is_none_or(|fields| fields.iter().any(|field| field == name));
         let uuids: Vec<Uuid> = nodes.iter().map(|node| node.uuid).collect();
         let contacts = if wants("driver_internal_info") {
-            call.app.store.contacts(&uuids).await?
+            call.app.store.shared_contacts(&uuids).await?
         } else {
-            vec![Contact::default(); nodes.len()]
+            vec![Arc::default(); nodes.len()]
         };
         let mut holders = if wants("reservation") {
             call.app.store.lease_holders(&uuids, call.now()).await?
@@ -114,34 +154,50 @@ impl NodeView {
 
     /// The node itself.
     pub fn into_node(self) -> Node {
-        self.node
+        Arc::unwrap_or_clone(self.node)
     }
 
-    /// The node in the wanted fields, or in all of them.
-    pub fn view(
-        &self,
-        app: &App,
-        links: &Links,
+    /// The node in the wanted fields, or in all of them, as the text of an object.
+    pub fn text(&self, app: &App, links: &Links, version: Version, wanted: Option<&[String]>) -> String {
+        let mut text = Vec::with_capacity(if wanted.is_none() { 4096 } else { 512 });
+        for (name, value) in self.members(app, links, version, wanted) {
+            text.push(if text.is_empty() { b'{' } else { b',' });
+            // Names need no escapes, and a value in memory is always written.
+            text.push(b'"');
+            text.extend_from_slice(name.as_bytes());
+            text.extend_from_slice(b"\":");
+            let _ = serde_json::to_writer(&mut text, &value);
+        }
+        text.push(b'}');
+        String::from_utf8(text).unwrap_or_default()
+    }
+
+    /// The members, in the order of their names.
+    fn members<'a>(
+        &'a self,
+        app: &'a App,
+        links: &'a Links,
         version: Version,
-        wanted: Option<&[String]>,
-    ) -> Map<String, Value> {
-        let mut view = Map::new();
-        let own = fields::OWN.iter().filter(|_| wanted.is_some());
-        for field in fields::NODE.iter().chain(own).filter(|field| version.has(field.since)) {
-            if wanted.is_none_or(|names| names.iter().any(|name| name == field.name)) {
-                view.insert(field.name.to_owned(), self.field(app, version, field.name));
-            }
-        }
+        wanted: Option<&'a [String]>,
+    ) -> impl Iterator<Item = (&'static str, Value)> + 'a {
         let path = format!("nodes/{}", self.node.uuid);
-        view.insert("links".into(), links.pair(&path));
-        if wanted.is_none() {
-            for (below, since) in [("ports", 1), ("states", 14), ("portgroups", 24), ("volume", 32)] {
-                if version.has(since) {
-                    view.insert(below.into(), links.pair(&format!("{path}/{below}")));
+        let is_wanted =
+            move |name: &str| wanted.is_none_or(|names| names.iter().any(|wanted| wanted == name));
+        MEMBERS.iter().filter_map(move |member| {
+            let value = match member {
+                Member::Field(field) | Member::Own(field) if !version.has(field.since) => return None,
+                Member::Own(_) if wanted.is_none() => return None,
+                Member::Field(field) | Member::Own(field) if is_wanted(field.name) => {
+                    self.field(app, version, field.name)
                 }
-            }
-        }
-        view
+                Member::Links => links.pair(&path),
+                Member::Below(name, since) if wanted.is_none() && version.has(*since) => {
+                    links.pair(&format!("{path}/{name}"))
+                }
+                _ => return None,
+            };
+            Some((member.name(), value))
+        })
     }
 
     /// One field.

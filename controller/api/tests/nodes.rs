@@ -478,3 +478,28 @@ async fn the_basis_of_an_available_node_is_shown_under_anneals_own_key_and_by_na
     let other = api.get("/v1/nodes/m?fields=anneal_basis").await.is(200).body;
     assert_eq!(other["anneal_basis"], json!(null));
 }
+
+/// The conductor waits for a change that may be the one it needs. What only describes a node at rest is none: each would have
+/// the BMC asked.
+#[tokio::test]
+async fn a_patch_wakes_the_conductor_if_it_may_matter() {
+    let api = Api::new();
+    let node = api.node("n", ProvisionState::Manageable).await;
+    let path = format!("/v1/nodes/{}", node.uuid);
+    let wakes = async |field: &str, value: &str| {
+        let patch = json!([{"op": "add", "path": field, "value": value}]);
+        let before = api.store.node(node.uuid).await.unwrap();
+        api.patch(&path, patch).await.is(200);
+        let after = api.store.node(node.uuid).await.unwrap();
+        assert_ne!(after.version, before.version, "it is stored");
+        after.next_wake_at != before.next_wake_at
+    };
+    assert!(!wakes("/extra/rack", "7").await);
+    assert!(!wakes("/description", "seven").await);
+    assert!(wakes("/driver_info/fake_power", "7").await);
+    assert!(wakes("/instance_info/image_source", "http://192.0.2.1/").await);
+    let mut busy = api.store.node(node.uuid).await.unwrap();
+    busy.target_power_state = Some(model::PowerTarget::On);
+    api.store.update_node(busy, Vec::new(), None).await.unwrap();
+    assert!(wakes("/extra/rack", "8").await, "it is not at rest");
+}

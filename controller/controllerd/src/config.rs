@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+/// Most MiB of nodes that are kept in memory; above, a wrong unit is more likely than a machine that has so many.
+const MAX_NODE_CACHE_MIB: usize = 1 << 20;
+
 /// The whole file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -19,6 +22,7 @@ pub struct Config {
     pub state_dir: PathBuf,
     pub database_key_file: PathBuf,
     pub database_check_hours: u32,
+    pub node_cache_mib: usize,
     pub log: String,
     pub log_format: LogFormat,
     pub host: String,
@@ -130,6 +134,7 @@ impl Default for Config {
             state_dir: "/var/lib/anneal".into(),
             database_key_file: PathBuf::new(),
             database_check_hours: 24,
+            node_cache_mib: 96,
             log: "info".into(),
             log_format: LogFormat::Text,
             host: String::new(),
@@ -332,6 +337,10 @@ impl Config {
     pub fn check(&self) -> Result<()> {
         ensure!(self.database_check_hours > 0, "database_check_hours must be above 0");
         self.database.check()?;
+        ensure!(
+            self.node_cache_mib <= MAX_NODE_CACHE_MIB,
+            "node_cache_mib must be at most {MAX_NODE_CACHE_MIB}"
+        );
         self.api.check()?;
         ensure!(
             (5..=3600).contains(&self.agent.heartbeat_timeout_s),
@@ -540,6 +549,7 @@ mod tests {
         assert!(wrong("[database]\nconnections = 0").contains("database.connections"));
         let url = wrong("[database]\nurl = \"mysql://u:hunter2@h/a\"");
         assert!(url.contains("database.url") && !url.contains("hunter2"), "{url}");
+        assert!(wrong("node_cache_mib = 67108864").contains("node_cache_mib"));
         assert!(wrong("[agent]\nrequests_burst = 0").contains("agent.requests_burst"));
         assert!(wrong("[connections]\nidle_timeout_s = 0").contains("connections.idle_timeout_s"));
         assert!(wrong("[connections]\nboot = 1").contains("connections.boot_per_address"));

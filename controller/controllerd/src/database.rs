@@ -26,6 +26,7 @@ impl Database {
         }
         let path = config.database_file();
         let opened = SqliteStore::open(&path, key).map_err(|error| refusal(error, &path))?;
+        opened.limit_cache(config.node_cache_mib << 20);
         Ok(Self::Sqlite(Arc::new(opened)))
     }
 

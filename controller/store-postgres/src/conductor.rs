@@ -49,6 +49,10 @@ impl ConductorStore for PostgresStore {
         self.database.write(|change, _| Box::pin(lease::renew(change, lease, until))).await
     }
 
+    async fn leased_by(&self, holder: &str) -> Result<Vec<Uuid>> {
+        self.database.read(|client, _| Box::pin(lease::of_holder(client, holder))).await
+    }
+
     async fn release_lease(&self, lease: Lease) -> Result<()> {
         let release = self.database.write(|change, _| {
             Box::pin(async move {

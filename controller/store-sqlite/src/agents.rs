@@ -5,22 +5,23 @@ use crate::sql::contact;
 use crate::writer::Change;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
-use rusqlite::Connection;
+use std::sync::Arc;
 use store::{AgentStore, HeartbeatRecord, Result, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
 use uuid::Uuid;
 
 #[async_trait]
 impl AgentStore for SqliteStore {
     async fn contact(&self, node: Uuid) -> Result<Contact> {
-        self.readers.read(move |connection| contact::of_node(connection, node)).await
+        let contact = self.of_each(&[node], contact::read).await?.pop();
+        Ok(contact.map(Arc::unwrap_or_clone).unwrap_or_default())
     }
 
     async fn contacts(&self, nodes: &[Uuid]) -> Result<Vec<Contact>> {
-        let nodes = nodes.to_vec();
-        let read = move |connection: &Connection| {
-            nodes.into_iter().map(|node| contact::of_node(connection, node)).collect()
-        };
-        self.readers.read(read).await
+        Ok(self.shared_contacts(nodes).await?.into_iter().map(Arc::unwrap_or_clone).collect())
+    }
+
+    async fn shared_contacts(&self, nodes: &[Uuid]) -> Result<Vec<Arc<Contact>>> {
+        self.of_each(nodes, contact::read).await
     }
 
     async fn grant_token(&self, node: Uuid, request: TokenRequest) -> Result<TokenGrant> {

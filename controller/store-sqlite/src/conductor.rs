@@ -1,13 +1,15 @@
 //! Leases, wake-up times and the writes of a pass.
 
 use crate::SqliteStore;
-use crate::sql::{certificate, conductor, contact, inventory, lease, node, node_version, resource};
+use crate::sql::{certificate, conductor, contact, inventory, lease, node, resource};
 use crate::writer::Change;
+use crate::written::Written;
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::boot::Boot;
 use model::{Catalogue, Certificate, ConductorReport, Event, Node, StepKind, Timestamp, clock_jump};
 use rusqlite::Connection;
+use std::sync::Arc;
 use store::{ConductorStore, Inspected, Lease, Noun, ResourceWrite, Result, StoreError};
 use uuid::Uuid;
 
@@ -43,6 +45,11 @@ impl ConductorStore for SqliteStore {
         Ok(())
     }
 
+    async fn leased_by(&self, holder: &str) -> Result<Vec<Uuid>> {
+        let holder = holder.to_owned();
+        self.readers.read(move |connection| lease::held_by(connection, &holder)).await
+    }
+
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
         self.readers.read(move |connection| node::due(connection, now, limit)).await
     }
@@ -52,17 +59,23 @@ impl ConductorStore for SqliteStore {
     }
 
     async fn look(&self, uuid: Uuid, known: Option<u64>) -> Result<(Option<Node>, Contact)> {
-        let look = move |connection: &Connection| {
-            let node = match known {
-                Some(known) if node_version::version(connection, uuid)? == Some(known) => None,
-                _ => {
-                    let found = node::by_uuid(connection, uuid)?;
-                    Some(found.ok_or_else(|| StoreError::not_found(Noun::Node, uuid))?)
-                }
-            };
-            Ok((node, contact::of_node(connection, uuid)?))
+        let (node, contact) = match self.cache.node_and_contact(uuid) {
+            Some(both) => both,
+            None => {
+                let reading = self.cache.reading();
+                let look = move |connection: &Connection| {
+                    let contact = contact::read(connection, &reading, uuid)?;
+                    let node = match reading.get(uuid) {
+                        Some(cached) => Some(cached),
+                        None => node::read(connection, &reading, uuid)?,
+                    };
+                    Ok((node.ok_or_else(|| StoreError::not_found(Noun::Node, uuid))?, contact))
+                };
+                self.readers.read(look).await?
+            }
         };
-        self.readers.read(look).await
+        let node = (known != Some(node.version)).then(|| Arc::unwrap_or_clone(node));
+        Ok((node, Arc::unwrap_or_clone(contact)))
     }
 
     async fn certify(
@@ -73,13 +86,13 @@ impl ConductorStore for SqliteStore {
         certificate: Certificate,
     ) -> Result<Node> {
         node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
-        let doc = node::document(&node)?;
-        let write = self.writer.write_node(node.uuid, move |change| {
-            node::update(change, &node, &doc, &events, lease)?;
-            certificate::insert(change, node.uuid, &certificate)?;
-            Ok(node)
+        let (doc, uuid) = (node::Document::of(&node)?, node.uuid);
+        let write = self.writer.write_node(uuid, move |change| {
+            node::update(change, &doc, &events, lease)?;
+            certificate::insert(change, uuid, &certificate)
         });
-        write.await
+        write.await?;
+        Ok(node)
     }
 
     async fn update_inspected(
@@ -90,23 +103,24 @@ impl ConductorStore for SqliteStore {
         inspected: Inspected,
     ) -> Result<Node> {
         node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
-        let doc = node::document(&node)?;
-        let inventory_doc = inventory::document(node.uuid, inspected.inventory)?;
-        let write = self.writer.write_node(node.uuid, move |change| {
-            node::update(change, &node, &doc, &events, lease)?;
-            inventory::put(change, node.uuid, &inventory_doc)?;
+        let (doc, uuid) = (node::Document::of(&node)?, node.uuid);
+        let inventory_doc = inventory::document(uuid, inspected.inventory)?;
+        let write = self.writer.write_node(uuid, move |change| {
+            node::update(change, &doc, &events, lease)?;
+            inventory::put(change, uuid, &inventory_doc)?;
             for port in inspected.ports {
                 let written = resource::write(change, ResourceWrite::Update(port));
-                written.map_err(|error| error.stale_for(node.uuid))?;
+                written.map_err(|error| error.stale_for(uuid))?;
             }
             for port in inspected.new_ports {
                 if resource::by_key(change, port.kind, port.address())?.is_none() {
                     resource::write(change, ResourceWrite::Create(port))?;
                 }
             }
-            Ok(node)
+            Ok(())
         });
-        write.await
+        write.await?;
+        Ok(node)
     }
 
     async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>> {
@@ -124,12 +138,12 @@ impl ConductorStore for SqliteStore {
 
     async fn shift_clock(&self, by: i64) -> Result<()> {
         let shift = move |change: &mut Change<'_>| {
+            change.note(Written::All);
             for mut node in node::all(change)? {
                 let uuid = node.uuid;
                 if clock_jump::shift_node(&mut node, by) {
                     node.version += 1;
-                    let doc = node::document(&node)?;
-                    node::update(change, &node, &doc, &[], None)?;
+                    node::update(change, &node::Document::of(&node)?, &[], None)?;
                     change.ring(uuid);
                 }
                 if clock_jump::awaits_inventory(&node) {

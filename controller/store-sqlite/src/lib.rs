@@ -3,6 +3,8 @@
 //! ```text
 //!   SqliteStore ── write ──▶ writer.rs: one thread, the only connection that writes; group commit
 //!        │                        │ sql/: the SQL of each noun
+//!        │                        ▼ what it wrote, after the commit
+//!        ├──────── read ───▶ node_cache.rs: nodes, contacts and leases as they are committed
 //!        └──────── read ───▶ readers.rs: a few read-only connections, WAL snapshots; others for agents and boot
 //! ```
 //!
@@ -11,6 +13,8 @@
 
 mod agents;
 pub mod backup;
+#[cfg(test)]
+mod cache_tests;
 mod check;
 mod conductor;
 mod document;
@@ -18,7 +22,9 @@ mod document;
 mod fault;
 mod functions;
 mod lock;
+mod log_space;
 mod migrate;
+mod node_cache;
 mod nodes;
 mod open;
 mod open_error;
@@ -31,24 +37,32 @@ mod resources;
 mod secrets;
 mod sql;
 mod writer;
+mod written;
 
 use migrate::{MIGRATIONS, Migration};
+use node_cache::{Cached, NodeCache, Reading};
 pub use open_error::OpenError;
 use readers::Readers;
 use reserve::Reserve;
+use rusqlite::Connection;
 pub use secrets::{are_encrypted, forget};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use store::{Bell, Result};
 pub use stored_secrets::{DatabaseKey, RemovedSecrets};
+use uuid::Uuid;
 pub use writer::WRITER;
 use writer::{Change, Writer};
+
+/// Bytes of nodes and their contacts that are kept in memory, unless [`SqliteStore::limit_cache`] says otherwise.
+const CACHE_BYTES: usize = 96 << 20;
 
 /// A [`Store`](store::Store) in a file. Needs a tokio runtime; dropping it waits for the writes under way.
 pub struct SqliteStore {
     readers: Readers,
     agent_readers: Readers,
     writer: Arc<Writer>,
+    cache: Arc<NodeCache>,
     bell: Bell,
     reserve: Reserve,
     path: PathBuf,
@@ -84,11 +98,12 @@ impl SqliteStore {
         reserve.fill();
         let bell = Bell::new();
         let damage = Arc::new(OnceLock::new());
-        let writer = Writer::spawn(opened.writer, bell.clone(), damage.clone(), opened.lock)
+        let cache = NodeCache::new(CACHE_BYTES);
+        let writer = Writer::spawn(opened.writer, bell.clone(), cache.clone(), damage.clone(), opened.lock)
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
         let (readers, agent_readers) = (Readers::new(opened.readers), Readers::new(opened.agent_readers));
         let (writer, path) = (Arc::new(writer), path.to_owned());
-        Ok(Self { readers, agent_readers, writer, bell, reserve, path, damage })
+        Ok(Self { readers, agent_readers, writer, cache, bell, reserve, path, damage })
     }
 
     /// The same store for the listeners of agents and of boot, which everybody on the nodes' network reaches. It reads through
@@ -99,6 +114,7 @@ impl SqliteStore {
             agent_readers: readers.clone(),
             readers,
             writer: self.writer.clone(),
+            cache: self.cache.clone(),
             bell: self.bell.clone(),
             reserve: self.reserve.clone(),
             path: self.path.clone(),
@@ -127,6 +143,28 @@ impl SqliteStore {
             source: std::io::Error::other(error),
         })??;
         Ok(found.map(|found| self.damage.get_or_init(|| found).clone()))
+    }
+
+    /// Keep at most so many bytes of nodes and their contacts in memory, so that reading them parses nothing; 0: none.
+    pub fn limit_cache(&self, bytes: usize) {
+        self.cache.limit(bytes);
+    }
+
+    /// What `read` reads of each of these nodes, unless it is known.
+    async fn of_each<T: Cached + Send + 'static>(
+        &self,
+        nodes: &[Uuid],
+        read: fn(&Connection, &Reading, Uuid) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let known: Option<Vec<T>> = nodes.iter().map(|node| self.cache.get(*node)).collect();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let (nodes, reading) = (nodes.to_vec(), self.cache.reading());
+        let each = move |connection: &Connection| {
+            nodes.into_iter().map(|node| read(connection, &reading, node)).collect()
+        };
+        self.readers.read(each).await
     }
 
     /// Make a change that deletes. On a full disk it is made with the space of the reserve.

@@ -4,12 +4,14 @@ use crate::SqliteStore;
 use crate::document::failed;
 use crate::sql::{certificate, certificate_log, conductor, contact, inventory, lease, node, node_list};
 use crate::writer::Change;
+use crate::written::LeaseState;
 use async_trait::async_trait;
 use model::{
     Catalogue, Certificate, ConductorReport, Event, Inventory, Node, ProvisionState, StepKind, Timestamp,
 };
 use rusqlite::Connection;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use store::{Bell, Lease, NodePage, NodeQuery, NodeStore, Noun, Result, StoreError};
 use uuid::Uuid;
 
@@ -18,18 +20,33 @@ impl NodeStore for SqliteStore {
     async fn create_node(&self, mut node: Node, events: Vec<Event>) -> Result<Node> {
         let uuid = node.uuid;
         node.version = 1;
-        let insert = move |change: &mut Change<'_>| node::insert(change, &node, &events).map(|()| node);
-        self.writer.write_node(uuid, insert).await
+        let doc = node::Document::of(&node)?;
+        let insert = move |change: &mut Change<'_>| node::insert(change, &doc, &events);
+        self.writer.write_node(uuid, insert).await?;
+        Ok(node)
     }
 
     async fn node(&self, uuid: Uuid) -> Result<Node> {
-        let found = self.readers.read(move |connection| node::by_uuid(connection, uuid)).await?;
+        self.shared_node(uuid).await.map(Arc::unwrap_or_clone)
+    }
+
+    async fn shared_node(&self, uuid: Uuid) -> Result<Arc<Node>> {
+        if let Some(known) = self.cache.get(uuid) {
+            return Ok(known);
+        }
+        let reading = self.cache.reading();
+        let found = self.readers.read(move |connection| node::read(connection, &reading, uuid)).await?;
         found.ok_or_else(|| StoreError::not_found(Noun::Node, uuid))
     }
 
     async fn node_by_ident(&self, ident: &str) -> Result<Node> {
-        let wanted = ident.to_owned();
-        let found = self.readers.read(move |connection| node::by_ident(connection, &wanted)).await?;
+        let known = Uuid::parse_str(ident).ok().and_then(|uuid| self.cache.get(uuid));
+        if let Some(known) = known {
+            return Ok(Arc::unwrap_or_clone(known));
+        }
+        let (wanted, reading) = (ident.to_owned(), self.cache.reading());
+        let found =
+            self.readers.read(move |connection| node::by_ident(connection, &reading, &wanted)).await?;
         found.ok_or_else(|| StoreError::not_found(Noun::Node, ident))
     }
 
@@ -38,8 +55,9 @@ impl NodeStore for SqliteStore {
     }
 
     async fn node_page(&self, query: NodeQuery) -> Result<NodePage> {
-        let limit = query.time_limit;
-        self.readers.read_within(limit, move |connection| node_list::page(connection, &query)).await
+        let (limit, reading) = (query.time_limit, self.cache.reading());
+        let page = move |connection: &Connection| node_list::page(connection, &reading, &query);
+        self.readers.read_within(limit, page).await
     }
 
     async fn shards(&self, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
@@ -55,11 +73,10 @@ impl NodeStore for SqliteStore {
     async fn update_node(&self, mut node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {
         let uuid = node.uuid;
         node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
-        // Here and not in the writer: it is work for one, and everybody waits for the writer.
-        let doc = node::document(&node)?;
-        let update =
-            move |change: &mut Change<'_>| node::update(change, &node, &doc, &events, lease).map(|()| node);
-        self.writer.write_node(uuid, update).await
+        let doc = node::Document::of(&node)?;
+        let update = move |change: &mut Change<'_>| node::update(change, &doc, &events, lease);
+        self.writer.write_node(uuid, update).await?;
+        Ok(node)
     }
 
     async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
@@ -132,16 +149,13 @@ impl NodeStore for SqliteStore {
     }
 
     async fn lease_holder(&self, node: Uuid, now: Timestamp) -> Result<Option<String>> {
-        self.readers.read(move |connection| lease::holder(connection, node, now)).await
+        Ok(self.lease_holders(&[node], now).await?.remove(&node))
     }
 
     async fn lease_holders(&self, nodes: &[Uuid], now: Timestamp) -> Result<BTreeMap<Uuid, String>> {
-        let nodes = nodes.to_vec();
-        let read = move |connection: &Connection| {
-            let held = nodes.into_iter().map(|node| Ok((node, lease::holder(connection, node, now)?)));
-            held.filter_map(|held| held.map(|(node, holder)| Some((node, holder?))).transpose()).collect()
-        };
-        self.readers.read(read).await
+        let leases: Vec<LeaseState> = self.of_each(nodes, lease::read).await?;
+        let held = nodes.iter().zip(leases);
+        Ok(held.filter_map(|(node, lease)| Some((*node, lease.holder(now)?.to_owned()))).collect())
     }
 
     fn bell(&self) -> &Bell {

@@ -19,15 +19,14 @@ impl ResourceStore for SqliteStore {
             None => None,
             Some((mut node, events)) => {
                 node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
-                let doc = node::document(&node)?;
-                Some((node, doc, events))
+                Some((node::Document::of(&node)?, node.uuid, events))
             }
         };
         let deletes = matches!(write, ResourceWrite::Delete(..));
         let work = move |change: &mut Change<'_>| {
-            if let Some((node, doc, events)) = node {
-                node::update(change, &node, &doc, &events, None)?;
-                change.ring(node.uuid);
+            if let Some((doc, node, events)) = node {
+                node::update(change, &doc, &events, None)?;
+                change.ring(node);
             }
             resource::write(change, write)
         };

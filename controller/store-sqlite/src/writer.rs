@@ -1,26 +1,36 @@
 //! The one thread that writes.
 //!
 //! ```text
-//!  callers ──▶ channel ──▶ BEGIN · SAVEPOINT work RELEASE · SAVEPOINT work ROLLBACK TO · … · COMMIT (one fsync)
+//!  callers ──▶ channel ──▶ BEGIN · SAVEPOINT work RELEASE · SAVEPOINT work ROLLBACK TO · … · COMMIT (one fdatasync)
 //!     ▲                                                                                        │
 //!     └───────────────────────── bell, then each caller's own answer ◀─────────────────────────┘
 //! ```
 //!
 //! While one transaction is written to the disk, further calls queue up, and all of them go into the next one: a
-//! hundred heartbeats cost one fsync. Each has its own savepoint, so a rejected one changes nothing and does not
-//! affect the others. No call is answered before the commit; if it fails, every call in it returns that error, also
+//! hundred heartbeats cost one sync of the log. Each has its own savepoint, so a rejected one changes nothing and does not
+//! affect the others; a call that is alone has the transaction. No call is answered before the commit; if it fails, every call in it returns that error, also
 //! the rejected ones (the reason for the rejection may have been undone).
 
-use rusqlite::{Connection, Savepoint, TransactionBehavior};
+use crate::log_space;
+use crate::node_cache::{Cached, NodeCache};
+use crate::written::Written;
+use rusqlite::{Connection, TransactionBehavior};
+use std::collections::HashSet;
 use std::ops::Deref;
+use std::path::Path;
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use store::{Bell, Cause, Result, StoreError};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 /// Name of the thread.
 pub const WRITER: &str = "store-writer";
+
+/// The first time that nothing was to be written for so long, the space of the log is written.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// Most calls in one transaction; bounds how long the first of them waits.
 const BATCH: usize = 512;
@@ -32,10 +42,20 @@ pub struct Writer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a piece of work writes through: a savepoint of its own, and the nodes to ring for once it is committed.
+/// What a piece of work writes through: a savepoint of its own, the nodes to ring for once it is committed, and what the
+/// cache is told then.
 pub struct Change<'a> {
-    savepoint: Savepoint<'a>,
+    connection: &'a Connection,
     rings: Vec<Uuid>,
+    written: Vec<Written>,
+    before: &'a Before<'a>,
+}
+
+/// What a piece of work finds: what is committed, and what earlier work in the same transaction wrote.
+struct Before<'a> {
+    cache: &'a NodeCache,
+    written: HashSet<Uuid>,
+    all_written: bool,
 }
 
 impl Change<'_> {
@@ -43,20 +63,37 @@ impl Change<'_> {
     pub fn ring(&mut self, node: Uuid) {
         self.rings.push(node);
     }
+
+    /// Tell the cache what was written, before the commit.
+    pub fn note(&mut self, written: Written) {
+        self.written.push(written);
+    }
+
+    /// What the database has, if the cache knows it: not of a node that this transaction has written.
+    pub fn known<T: Cached>(&self, node: Uuid) -> Option<T> {
+        let is_of_node = |written: &Written| written.node().is_none_or(|other| other == node);
+        if self.before.all_written
+            || self.before.written.contains(&node)
+            || self.written.iter().any(is_of_node)
+        {
+            return None;
+        }
+        self.before.cache.get(node)
+    }
 }
 
 impl Deref for Change<'_> {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
-        &self.savepoint
+        self.connection
     }
 }
 
 /// A call on its way through the writer.
 trait Job: Send {
-    /// Do the work inside `savepoint`, which stays if the work succeeds. An error is the whole transaction's.
-    fn run(&mut self, savepoint: Savepoint<'_>) -> rusqlite::Result<()>;
+    /// Do the work; what it wrote. `None`: it was rejected, and what it did must be undone.
+    fn run(&mut self, connection: &Connection, before: &Before<'_>) -> Option<Vec<Written>>;
     /// The transaction ended like this: ring and answer.
     fn settle(self: Box<Self>, committed: std::result::Result<(), Cause>, bell: &Bell);
 }
@@ -72,20 +109,14 @@ where
     T: Send,
     W: FnOnce(&mut Change<'_>) -> Result<T> + Send,
 {
-    fn run(&mut self, savepoint: Savepoint<'_>) -> rusqlite::Result<()> {
-        let Some(work) = self.work.take() else { return Ok(()) };
-        let mut change = Change { savepoint, rings: Vec::new() };
+    fn run(&mut self, connection: &Connection, before: &Before<'_>) -> Option<Vec<Written>> {
+        let work = self.work.take()?;
+        let mut change = Change { connection, rings: Vec::new(), written: Vec::new(), before };
         let outcome = work(&mut change);
-        let Change { savepoint, rings } = change;
-        if outcome.is_ok() {
-            savepoint.commit()?;
-            self.outcome = Some((outcome, rings));
-        } else {
-            // The default of a savepoint that is neither committed nor kept is to be rolled back.
-            savepoint.finish()?;
-            self.outcome = Some((outcome, Vec::new()));
-        }
-        Ok(())
+        let Change { rings, written, .. } = change;
+        let done = outcome.is_ok();
+        self.outcome = Some((outcome, if done { rings } else { Vec::new() }));
+        done.then_some(written)
     }
 
     fn settle(self: Box<Self>, committed: std::result::Result<(), Cause>, bell: &Bell) {
@@ -109,6 +140,7 @@ impl Writer {
     pub fn spawn(
         connection: Connection,
         bell: Bell,
+        cache: Arc<NodeCache>,
         damage: Arc<OnceLock<String>>,
         lifetime: impl Send + 'static,
     ) -> std::io::Result<Self> {
@@ -116,7 +148,7 @@ impl Writer {
         let thread = std::thread::Builder::new().name(WRITER.to_owned()).spawn(move || {
             #[cfg(feature = "fault-points")]
             let connection = crate::fault::armed(connection);
-            serve(connection, &calls, &bell);
+            serve(connection, &calls, &cache, &bell);
             drop(lifetime);
         })?;
         Ok(Self { queue: Some(queue), damage, thread: Some(thread) })
@@ -166,10 +198,20 @@ impl Drop for Writer {
     }
 }
 
-fn serve(mut connection: Connection, calls: &mpsc::Receiver<Box<dyn Job>>, bell: &Bell) {
-    while let Ok(first) = calls.recv() {
+fn serve(mut connection: Connection, calls: &mpsc::Receiver<Box<dyn Job>>, cache: &NodeCache, bell: &Bell) {
+    let mut has_log_space = false;
+    loop {
+        let first = match calls.recv_timeout(if has_log_space { Duration::MAX } else { IDLE }) {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Timeout) => {
+                connection.path().map(Path::new).inspect(|path| log_space::fill(path));
+                has_log_space = true;
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
         let mut batch: Vec<_> = std::iter::once(first).chain(calls.try_iter().take(BATCH - 1)).collect();
-        let committed = commit(&mut connection, &mut batch).map_err(|error| -> Cause {
+        let committed = commit(&mut connection, &mut batch, cache).map_err(|error| -> Cause {
             tracing::error!(calls = batch.len(), %error, "a transaction failed");
             Arc::new(error)
         });
@@ -179,14 +221,40 @@ fn serve(mut connection: Connection, calls: &mpsc::Receiver<Box<dyn Job>>, bell:
     }
 }
 
-fn commit(connection: &mut Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+fn commit(
+    connection: &mut Connection,
+    batch: &mut [Box<dyn Job>],
+    cache: &NodeCache,
+) -> rusqlite::Result<()> {
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    for job in batch {
-        job.run(transaction.savepoint()?)?;
+    let mut before = Before { cache, written: HashSet::new(), all_written: false };
+    let mut written = Vec::new();
+    if let [alone] = batch {
+        match alone.run(&transaction, &before) {
+            Some(wrote) => written = wrote,
+            // SQLite may have undone all by itself.
+            None if transaction.is_autocommit() => return Ok(()),
+            None => return transaction.rollback(),
+        }
+    } else {
+        for job in batch {
+            let savepoint = transaction.savepoint()?;
+            let Some(wrote) = job.run(&savepoint, &before) else {
+                // The default of a savepoint that is neither committed nor kept is to be rolled back.
+                savepoint.finish()?;
+                continue;
+            };
+            savepoint.commit()?;
+            before.written.extend(wrote.iter().filter_map(Written::node));
+            before.all_written |= wrote.iter().any(|written| written.node().is_none());
+            written.extend(wrote);
+        }
     }
     #[cfg(feature = "fault-points")]
     crate::fault::before_commit();
+    let published = cache.begin(written);
     transaction.commit()?;
+    published.committed();
     #[cfg(feature = "fault-points")]
     crate::fault::after_commit();
     Ok(())
@@ -196,6 +264,7 @@ fn commit(connection: &mut Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::
 mod tests {
     use super::*;
     use crate::document::failed;
+    use model::Node;
 
     fn rows(writer: &Writer) -> impl Future<Output = Result<i64>> {
         writer.write(|change| {
@@ -217,7 +286,8 @@ mod tests {
             .unwrap();
         let bell = Bell::new();
         let mut ears = bell.listen();
-        let writer = Arc::new(Writer::spawn(connection, bell, Arc::default(), ()).unwrap());
+        let writer =
+            Arc::new(Writer::spawn(connection, bell, NodeCache::new(0), Arc::default(), ()).unwrap());
 
         // Once this runs its batch is closed; it holds the writer until the others are queued for the next one.
         let (begin, begun) = oneshot::channel();
@@ -266,7 +336,7 @@ mod tests {
         connection.execute_batch("CREATE TABLE child (id);").unwrap();
         let bell = Bell::new();
         let mut ears = bell.listen();
-        let writer = Writer::spawn(connection, bell, Arc::default(), ()).unwrap();
+        let writer = Writer::spawn(connection, bell, NodeCache::new(0), Arc::default(), ()).unwrap();
         let half = writer.write(|change| -> Result<()> {
             change.ring(Uuid::nil());
             change.execute("INSERT INTO child VALUES (1)", []).map_err(failed("inserting"))?;
@@ -283,7 +353,7 @@ mod tests {
         let connection = Connection::open_in_memory().unwrap();
         let bell = Bell::new();
         let mut ears = bell.listen();
-        let writer = Writer::spawn(connection, bell, Arc::default(), ()).unwrap();
+        let writer = Writer::spawn(connection, bell, NodeCache::new(0), Arc::default(), ()).unwrap();
         let (open, gate) = mpsc::channel::<()>();
         let call = writer.write(move |change| {
             change.ring(Uuid::nil());
@@ -298,5 +368,35 @@ mod tests {
         open.send(()).unwrap();
         drop(writer);
         assert_eq!(ears.try_recv(), Ok(Uuid::nil()));
+    }
+
+    /// The cache is told of a commit after it, and of one that failed nothing.
+    #[tokio::test]
+    async fn a_failed_commit_leaves_nothing_in_the_cache() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch(
+                "PRAGMA foreign_keys = ON;
+                 CREATE TABLE parent (id INTEGER PRIMARY KEY);
+                 CREATE TABLE child (parent REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED);",
+            )
+            .unwrap();
+        let cache = NodeCache::new(1 << 20);
+        let writer = Writer::spawn(connection, Bell::new(), cache.clone(), Arc::default(), ()).unwrap();
+        let node = Node::enrolled(Uuid::from_u128(1), "fake-hardware", model::Timestamp(0));
+        let write = |version: u64, sql: &'static str| {
+            let node = Node { version, ..node.clone() };
+            writer.write(move |change| {
+                change.note(Written::Node(node.uuid, Arc::new(node), 1000));
+                change.execute(sql, []).map(drop).map_err(failed("inserting"))
+            })
+        };
+        let cached = || cache.get::<Arc<Node>>(Uuid::from_u128(1)).map(|node| node.version);
+        write(1, "INSERT INTO child VALUES (NULL)").await.unwrap();
+        assert_eq!(cached(), Some(1));
+        write(2, "nonsense").await.unwrap_err();
+        assert_eq!(cached(), Some(1), "it was rejected, and changed nothing");
+        write(3, "INSERT INTO child VALUES (7)").await.unwrap_err();
+        assert_eq!(cached(), None, "the commit failed");
     }
 }

@@ -7,6 +7,7 @@ use model::Timestamp;
 use model::agent::{AgentKind, Contact, UnsignedAgent};
 use model::boot::BootNonce;
 use std::net::IpAddr;
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// A lookup.
@@ -97,6 +98,10 @@ pub trait AgentStore: Send + Sync {
             contacts.push(self.contact(*node).await?);
         }
         Ok(contacts)
+    }
+    /// The same, not copied where the store has them in memory.
+    async fn shared_contacts(&self, nodes: &[Uuid]) -> Result<Vec<Arc<Contact>>> {
+        Ok(self.contacts(nodes).await?.into_iter().map(Arc::new).collect())
     }
     /// Store the token if the node has none, its run awaits an agent ([`model::Run::awaits_agent`]) and the request shows
     /// the nonce of the boot; note a rival if the node has one. Atomic: of two agents at once one gets it, and none when the

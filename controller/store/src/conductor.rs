@@ -48,6 +48,8 @@ pub trait ConductorStore: Send + Sync {
     async fn renew_lease(&self, lease: Lease, until: Timestamp) -> Result<bool>;
     /// Release a lease, if it is still the newest.
     async fn release_lease(&self, lease: Lease) -> Result<()>;
+    /// The nodes of which this holder has the newest lease, expired or not.
+    async fn leased_by(&self, holder: &str) -> Result<Vec<Uuid>>;
     /// Nodes whose `next_wake_at` is not later than `now`, earliest first, at most `limit`.
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>>;
     /// The earliest `next_wake_at` of all nodes that is later than `now`.

@@ -9,6 +9,7 @@ use model::{
     Catalogue, Certificate, ConductorReport, Event, Inventory, Node, ProvisionState, StepKind, Timestamp,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// Nodes, with their history, certificates, steps and inventory.
@@ -18,6 +19,10 @@ pub trait NodeStore: Send + Sync {
     async fn create_node(&self, node: Node, events: Vec<Event>) -> Result<Node>;
     /// The node with this UUID.
     async fn node(&self, uuid: Uuid) -> Result<Node>;
+    /// The same, not copied where the store has it in memory.
+    async fn shared_node(&self, uuid: Uuid) -> Result<Arc<Node>> {
+        self.node(uuid).await.map(Arc::new)
+    }
     /// The node with this UUID (any letter case) or name.
     async fn node_by_ident(&self, ident: &str) -> Result<Node>;
     /// All nodes, ordered by creation then UUID: for what needs every node of the fleet, never for a list.

@@ -26,13 +26,38 @@ pub fn sealed(key: &RowKey, doc: &[u8]) -> Result<Option<String>, DecryptionErro
     })
 }
 
-/// A document with its secrets as they were; `None` if it is no JSON, or has none.
+/// A document with its secrets as they were; `None` if it is no JSON, or has none. The document is as [`sealed`] writes it,
+/// without spaces: what is not encrypted is copied without being parsed, since each read of a row comes here.
 pub fn opened(key: &RowKey, doc: &[u8]) -> Result<Option<String>, DecryptionError> {
-    changed(doc, &mut |value| {
-        let Some(text) = value.as_str() else { return Ok(false) };
-        *value = serde_json::from_slice(&key.open(text)?).map_err(|_| DecryptionError)?;
-        Ok(true)
-    })
+    // A document that cannot be read is reported as it is: its reader names the row.
+    let Ok(mut rest) = std::str::from_utf8(doc) else { return Ok(None) };
+    // Within a text the quote would have a backslash before it: this is where the value of a member begins.
+    let begin = format!(":\"{MARK}");
+    let (mut text, mut any) = (String::with_capacity(doc.len()), false);
+    while let Some(at) = rest.find(&begin) {
+        let (name, value) = rest.split_at(at);
+        let Some(length) = value[2..].find('"') else { break };
+        text.push_str(name);
+        let (value, after) = value.split_at(length + 3);
+        if name_at_end(name).is_some_and(|name| is_secret(&name)) {
+            let plain: Value =
+                serde_json::from_slice(&key.open(&value[2..length + 2])?).map_err(|_| DecryptionError)?;
+            (text, any) = (text + ":" + &plain.to_string(), true);
+        } else {
+            text.push_str(value);
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+    Ok(any.then_some(text))
+}
+
+/// The name of a member, from the document up to its colon.
+fn name_at_end(doc: &str) -> Option<String> {
+    let doc = doc.strip_suffix('"')?;
+    let escaped = |at: usize| doc[..at].bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
+    let (begin, _) = doc.rmatch_indices('"').find(|(at, _)| !escaped(*at))?;
+    serde_json::from_str(&format!("\"{}\"", &doc[begin + 1..])).ok()
 }
 
 /// A document without its encrypted secrets, and their names; `None` if it is no JSON, or has none.
@@ -129,6 +154,21 @@ mod tests {
             assert_eq!(opened(&key, doc.as_bytes()), Ok(None));
             assert_eq!(without_secrets(doc.as_bytes()), None);
         }
+    }
+
+    #[test]
+    fn names_with_quotes_and_texts_that_look_like_values_are_told_apart() {
+        let key = key();
+        let doc = json!({
+            "a \"quoted\" password": "hunter2",
+            "back\\": {"slash\\\\password": "hunter2"},
+            "note": ":\"sealed:v1:xyz\"",
+            "list": ["sealed:v1:xyz", {"token": {"a": ["b"]}}],
+        });
+        let sealed = sealed(&key, doc.to_string().as_bytes()).unwrap().unwrap();
+        assert!(!sealed.contains("hunter2"), "{sealed}");
+        let opened = opened(&key, sealed.as_bytes()).unwrap().unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&opened).unwrap(), doc);
     }
 
     #[test]

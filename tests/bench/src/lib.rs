@@ -11,10 +11,13 @@
 //! is the controller's and the wire's. To a controller that offers Anneal's extension it speaks it; to any
 //! other it is an ironic-python-agent.
 //!
+//! `api` measures what one controller does with many nodes, without agents.
+//!
 //! `erase` and `image` are apart from all this: the agent's engine of overwriting compared with fio and other tools, and
 //! its writer of images compared with its own stages and with ironic-python-agent, on loop devices.
 
 pub mod agent;
+pub mod api;
 pub mod build;
 pub mod client;
 pub mod controller;

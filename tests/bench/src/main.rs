@@ -1,6 +1,7 @@
 //! `bench`: the measurements of `docs/benchmarks.md`. `cargo xtask bench` builds what it needs and starts it.
 
 use anyhow::{Context, Result};
+use bench::api;
 use bench::controller::Controller;
 use bench::erase::{self, ours};
 use bench::image;
@@ -25,6 +26,14 @@ struct Command {
 enum What {
     /// The time between two in-band steps.
     Steps(Steps),
+    /// What one controller does with many nodes: lists, reads, writes, heartbeats, memory, the start.
+    Api(Api),
+    /// What `api` runs as its child: an empty route.
+    #[command(hide = true)]
+    ApiServeNothing {
+        /// Its port on loopback.
+        port: u16,
+    },
     /// The speed of overwriting and reading back, on loop devices. Needs root.
     Erase(Erase),
     /// The speed of writing images, on a loop device. Needs root.
@@ -82,6 +91,31 @@ enum What {
         #[arg(long)]
         stop_after: Option<u64>,
     },
+}
+
+#[derive(Debug, Args)]
+struct Api {
+    /// Directory with anneal-controller.
+    #[arg(long, default_value = "target/release")]
+    bin_dir: PathBuf,
+    /// Nodes of the large database. No goal is held for fewer than the usual 100,000.
+    #[arg(long, default_value_t = 100_000)]
+    nodes: usize,
+    /// Seconds of each load.
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+    /// Where databases are filled, and found again.
+    #[arg(long, default_value = "target/bench-api")]
+    filled: PathBuf,
+    /// Copies of them and logs go into a new directory here, on the disk to be measured.
+    #[arg(long, default_value = "target")]
+    dir: PathBuf,
+    /// Keep that directory.
+    #[arg(long)]
+    keep: bool,
+    /// Where the report goes.
+    #[arg(long, default_value = "target/bench-api.json")]
+    report: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -188,6 +222,8 @@ enum Peer {
 fn main() -> ExitCode {
     let done = match Command::parse().what {
         What::Steps(options) => steps(&options),
+        What::Api(options) => measure_api(&options),
+        What::ApiServeNothing { port } => api::limits::serve_nothing(port).map(|()| true),
         What::Erase(options) => erase(&options),
         What::Image(options) => write_images(&options),
         What::ImageServe { dir } => image::server::child(&dir).map(|()| true),
@@ -234,6 +270,27 @@ fn steps(options: &Steps) -> Result<bool> {
     }
     report.write(&options.report)?;
     Ok(show(&report, &options.report, &report.missed()))
+}
+
+fn measure_api(options: &Api) -> Result<bool> {
+    std::fs::create_dir_all(&options.filled)?;
+    let mut scratch = tempfile::Builder::new();
+    let scratch = scratch.prefix("bench-api-").disable_cleanup(options.keep).tempdir_in(&options.dir)?;
+    let place = api::Place {
+        controller: &options.bin_dir.join("anneal-controller"),
+        bench: &std::env::current_exe()?,
+        filled: &options.filled,
+        scratch: scratch.path(),
+    };
+    let shape = api::Shape {
+        nodes: options.nodes,
+        few: 1000.min(options.nodes),
+        agents: 10_000.min(options.nodes / 2),
+        span: Duration::from_secs_f64(options.seconds),
+    };
+    let report = api::run(place, &shape)?;
+    report.write(&options.report)?;
+    Ok(show(&report, &options.report, &report.missed()) || options.nodes < 100_000)
 }
 
 fn erase(options: &Erase) -> Result<bool> {

@@ -353,6 +353,10 @@ impl ConductorStore for WatchedStore {
         self.write(("release", lease.epoch), self.world.disk.release_lease(lease)).await
     }
 
+    async fn leased_by(&self, holder: &str) -> Result<Vec<Uuid>> {
+        self.read(self.world.disk.leased_by(holder)).await
+    }
+
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {
         held(&self.world.ground_truth).looks += 1;
         self.read(self.world.disk.due(now, limit)).await

@@ -56,7 +56,7 @@ impl ProjectScopedStore {
 
     /// Whether the project sees a node of this UUID.
     async fn has(&self, node: Uuid) -> Result<bool> {
-        match self.store.node(node).await {
+        match self.store.shared_node(node).await {
             Ok(node) => Ok(self.shows(&node)),
             Err(StoreError::NotFound { .. }) => Ok(false),
             Err(error) => Err(error),
@@ -96,6 +96,10 @@ impl NodeStore for ProjectScopedStore {
     }
     async fn node(&self, uuid: Uuid) -> Result<Node> {
         self.shown(self.store.node(uuid).await?, uuid)
+    }
+    async fn shared_node(&self, uuid: Uuid) -> Result<Arc<Node>> {
+        let node = self.store.shared_node(uuid).await?;
+        if self.shows(&node) { Ok(node) } else { Err(StoreError::not_found(Noun::Node, uuid)) }
     }
     async fn node_by_ident(&self, ident: &str) -> Result<Node> {
         self.shown(self.store.node_by_ident(ident).await?, ident)

@@ -2,15 +2,15 @@
 
 use super::{filter, scan};
 use crate::args;
-use crate::call::{Call, json};
+use crate::call::{Call, json_text};
 use crate::error::{ApiError, Reply};
 use crate::fields;
+use crate::list_body::list_body;
 use crate::page::{self, Page};
 use crate::shown;
 use crate::view::{DEFAULT_FIELDS, NodeView};
 use axum::extract::Path;
 use model::Node;
-use serde_json::{Value, json};
 use store::{NodeField, NodeFilter, NodePage, NodeQuery, Place, StoreError};
 use uuid::Uuid;
 
@@ -76,16 +76,12 @@ async fn collection(call: &Call, chassis: Option<Uuid>, path: &str, wanted: Opti
     };
     let last = nodes.last().map(|node| node.uuid);
     let views = NodeView::gather_all(call, nodes, wanted.as_deref()).await?;
-    let nodes: Vec<_> = views
-        .iter()
-        .map(|shown| Value::Object(shown.view(&call.app, &call.links, call.version, wanted.as_deref())))
-        .collect();
-    let mut body = json!({"nodes": nodes});
+    let shown =
+        views.into_iter().map(|shown| shown.text(&call.app, &call.links, call.version, wanted.as_deref()));
     // At most one node has an instance UUID: there is no next page.
-    if let Some(last) = last.filter(|_| more && call.args.text("instance_uuid").is_none()) {
-        body["next"] = page.next(&call.links, path, &call.args, last).into();
-    }
-    Ok(json(200, &body))
+    let last = last.filter(|_| more && call.args.text("instance_uuid").is_none());
+    let next = last.map(|last| page.next(&call.links, path, &call.args, last));
+    Ok(json_text(200, list_body("nodes", shown, next)))
 }
 
 /// The nodes of the page after `marker`.

@@ -82,6 +82,33 @@ fn about_retirement(op: &Op) -> bool {
     ["retired", "retired_reason"].contains(&op.field())
 }
 
+/// What is only shown to users, and at most given to agents with a command.
+const DESCRIPTIVE: [&str; 15] = [
+    "chassis_uuid",
+    "conductor_group",
+    "description",
+    "extra",
+    "instance_name",
+    "lessee",
+    "name",
+    "network_data",
+    "owner",
+    "parent_node",
+    "protected",
+    "protected_reason",
+    "resource_class",
+    "retired_reason",
+    "shard",
+];
+
+/// Whether the change of these fields may be the one that the conductor waits for. At a node at rest it waits for none that
+/// only describes the node; otherwise each would have the BMC asked for the power state.
+fn wakes(old: &Node, changed: &[&str]) -> bool {
+    let at_rest =
+        old.wait.is_none() && old.target_power_state.is_none() && old.target_provision_state.is_none();
+    changed.iter().any(|name| !at_rest || !DESCRIPTIVE.contains(name))
+}
+
 /// 400 for a patch that would have the stored password of the BMC sent elsewhere.
 fn keeps_the_password(ident: &str, old: &Node, new: &Node, ops: &[Op]) -> Result<(), ApiError> {
     let given = |key: &str| ops.iter().any(|op| op.sets("driver_info", key));
@@ -111,9 +138,10 @@ fn decide(
     if !frees_instance && !retires {
         validation::may_be_patched(old, ident, call.version)?;
     }
-    let writable: Vec<&Field> = NODE.iter().filter(|field| field.patchable().is_some()).collect();
+    let is_named = |field: &&Field| ops.iter().any(|op| op.field() == field.name);
+    let writable = NODE.iter().filter(|field| field.patchable().is_some()).filter(is_named);
     let before: Map<_, _> =
-        writable.iter().map(|field| (field.name.to_owned(), fields::read(old, field.name))).collect();
+        writable.clone().map(|field| (field.name.to_owned(), fields::read(old, field.name))).collect();
     let after = patch::apply(before.clone(), ops)?;
 
     let mut new = old.clone();
@@ -170,8 +198,7 @@ fn decide(
             events.push(validation::flag_event(name, after, reason.as_deref(), call.now()));
         }
     }
-    if !changed.is_empty() {
-        // The change may be the one that the conductor waits for.
+    if wakes(old, &changed) {
         new.next_wake_at = Some(call.now());
     }
     Ok((new, events))

@@ -1,6 +1,6 @@
 //! `GET /v1/nodes/{ident}`.
 
-use crate::call::{Call, json};
+use crate::call::{Call, json_text};
 use crate::error::{ApiError, Reply};
 use crate::fields;
 use crate::view::NodeView;
@@ -8,13 +8,13 @@ use axum::body::Body;
 use axum::extract::Path;
 use axum::http::Response;
 use model::Node;
-use serde_json::Value;
+use std::sync::Arc;
 
 /// `GET /v1/nodes/{ident}[?fields=a,b]`.
 pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&["fields"])?;
     let wanted = call.args.list("fields");
-    let node = call.node(&ident).await?;
+    let node = call.shared_node(&ident).await?;
     if let Some(wanted) = &wanted {
         call.version.needs(8)?;
         fields::check_wanted(wanted, call.version)?;
@@ -26,9 +26,9 @@ pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
 pub async fn answer(
     call: &Call,
     status: u16,
-    node: Node,
+    node: impl Into<Arc<Node>> + Send,
     wanted: Option<&[String]>,
 ) -> Result<Response<Body>, ApiError> {
-    let view = NodeView::gather(call, node, wanted).await?.view(&call.app, &call.links, call.version, wanted);
-    Ok(json(status, &Value::Object(view)))
+    let view = NodeView::gather(call, node, wanted).await?;
+    Ok(json_text(status, view.text(&call.app, &call.links, call.version, wanted)))
 }

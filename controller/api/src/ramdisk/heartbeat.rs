@@ -94,7 +94,7 @@ pub async fn heartbeat(
     }
     let beat = HeartbeatRecord {
         callback_url: callback_url.to_owned(),
-        verify_ca: verify_ca.map(str::to_owned).or(contact.verify_ca),
+        verify_ca: verify_ca.map(str::to_owned).or_else(|| contact.verify_ca.clone()),
         agent_version: agent_version.map(str::to_owned),
         at: call.now(),
         agent: state.into(),
@@ -150,8 +150,12 @@ fn required_token<'a>(
 
 /// The node, and the contact with the agent that has this token and shows the nonce that it was given for: without that it is
 /// worth nothing. The answer is the same for a node that does not exist, so that it does not reveal which do.
-async fn authenticate(call: &Call, ident: &str, agent_token: &str) -> Result<(Node, Contact), ApiError> {
-    let node = match call.node(ident).await {
+async fn authenticate(
+    call: &Call,
+    ident: &str,
+    agent_token: &str,
+) -> Result<(Arc<Node>, Arc<Contact>), ApiError> {
+    let node = match call.shared_node(ident).await {
         Ok(node) => node,
         Err(error) if error.status == 404 => {
             tracing::warn!(ident, "rejected a heartbeat: no such node");
@@ -159,7 +163,7 @@ async fn authenticate(call: &Call, ident: &str, agent_token: &str) -> Result<(No
         }
         Err(error) => return Err(error),
     };
-    let contact = call.app.store.contact(node.uuid).await?;
+    let contact = call.app.store.shared_contacts(&[node.uuid]).await?.pop().unwrap_or_default();
     if !contact.token.as_deref().is_some_and(|known| token::same(known, agent_token)) {
         tracing::warn!(node_uuid = %node.uuid, "rejected a heartbeat: wrong agent token");
         return Err(wrong_token());

@@ -2,13 +2,13 @@
 
 use super::resource::{ResourceHandler, ResourceSpec};
 use super::{scan, view};
-use crate::call::{Call, json};
+use crate::call::{Call, json, json_text};
 use crate::error::{ApiError, Reply};
+use crate::list_body::list_body;
 use crate::page::{self, Page};
 use crate::shown;
 use axum::extract::Path;
 use model::Resource;
-use serde_json::json;
 use store::{Place, ResourceField, ResourceFilter, ResourcePage, ResourceQuery};
 
 /// `GET /v1/…`.
@@ -105,13 +105,10 @@ pub async fn collection<R: ResourceHandler>(
         None => ResourcePage::default(),
         Some(filter) => page_of(call, spec, &page, filter, marker).await?,
     };
-    let shown: Vec<_> =
-        found.iter().map(|resource| view::view::<R>(call, resource, wanted.as_deref())).collect();
-    let mut body = json!({spec.list: shown});
-    if let Some(last) = found.last().filter(|_| more) {
-        body["next"] = page.next(&call.links, path, &call.args, last.uuid).into();
-    }
-    Ok(json(200, &body))
+    let shown = found.iter().map(|resource| view::view::<R>(call, resource, wanted.as_deref()).to_string());
+    let last = found.last().filter(|_| more);
+    let next = last.map(|last| page.next(&call.links, path, &call.args, last.uuid));
+    Ok(json_text(200, list_body(spec.list, shown, next)))
 }
 
 /// The page after `marker`.

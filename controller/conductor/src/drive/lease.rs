@@ -5,7 +5,7 @@
 //! is sent only while more of the lease is left than the call may take, so it has ended before anyone else holds the lease.
 
 use super::conductor::Conductor;
-use model::{Node, Timestamp};
+use model::Timestamp;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -39,13 +39,13 @@ impl Conductor {
     /// Release leases that an earlier process of this name held when it was killed. A node at rest that nothing wakes
     /// would stay locked for users until its lease runs out.
     pub(super) async fn release_stale_leases(&self) {
-        let nodes = match self.store.nodes().await {
+        let nodes = match self.store.leased_by(self.members.own()).await {
             Ok(nodes) => nodes,
             Err(error) => {
-                return tracing::error!(error = %error.chain(), "cannot read the nodes to release stale leases");
+                return tracing::error!(error = %error.chain(), "cannot read which leases are stale");
             }
         };
-        for Node { uuid, .. } in nodes {
+        for uuid in nodes {
             if let Err(error) = self.release_stale_lease(uuid).await {
                 tracing::warn!(node_uuid = %uuid, error = %error.chain(), "cannot release a stale lease; it will expire");
             }

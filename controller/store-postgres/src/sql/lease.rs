@@ -71,6 +71,13 @@ pub async fn holders(client: &Client, nodes: &[Uuid], now: Timestamp) -> Result<
     found.iter().map(|row| Ok((cell(row, 0)?, text::read(cell(row, 1)?)))).collect()
 }
 
+/// The nodes whose newest lease this holder has, expired or not.
+pub async fn of_holder(client: &Client, holder: &str) -> Result<Vec<Uuid>> {
+    let sql = "SELECT node FROM lease WHERE holder = $1 ORDER BY node";
+    let found = rows(client, sql, &[&&*text::stored(holder)]).await.map_err(failed("reading leases"))?;
+    found.iter().map(|row| cell(row, 0)).collect()
+}
+
 /// Move the ends of all leases.
 pub async fn shift_clock(change: &Change, by: i64) -> Result<()> {
     let moved = change.execute("UPDATE lease SET until = until + $1", &[&by]).await;

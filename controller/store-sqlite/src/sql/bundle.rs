@@ -2,6 +2,7 @@
 
 use super::node_version;
 use crate::document::{encode, failed, select};
+use crate::writer::Change;
 use model::{Bundle, Scope};
 use rusqlite::{Connection, params};
 use store::{Noun, Result, StoreError};
@@ -9,7 +10,7 @@ use store::{Noun, Result, StoreError};
 const TABLE: &str = "bundle";
 
 /// Put `bundle` in the place of the one of its name and scope.
-pub fn put(connection: &Connection, bundle: &Bundle) -> Result<Option<Bundle>> {
+pub fn put(connection: &Change<'_>, bundle: &Bundle) -> Result<Option<Bundle>> {
     if let Scope::Node(uuid) = bundle.scope {
         node_version::check_exists(connection, uuid)?;
     }

@@ -2,6 +2,7 @@
 
 use super::node_version;
 use crate::document::{decode, failed, select};
+use crate::writer::Change;
 use model::Inventory;
 use rusqlite::{Connection, params};
 use store::Result;
@@ -22,11 +23,11 @@ pub fn document(node: Uuid, inventory: Inventory) -> Result<String> {
 }
 
 /// Store a [`document`].
-pub fn put(connection: &Connection, node: Uuid, doc: &str) -> Result<()> {
-    node_version::check_exists(connection, node)?;
+pub fn put(change: &Change<'_>, node: Uuid, doc: &str) -> Result<()> {
+    node_version::check_exists(change, node)?;
     let sql = "INSERT INTO inventory (node, doc) VALUES (?1, ?2)
                ON CONFLICT (node) DO UPDATE SET doc = excluded.doc";
-    connection
+    change
         .prepare_cached(sql)
         .and_then(|mut statement| statement.execute(params![node.to_string(), doc]))
         .map_err(failed(format_args!("writing the inventory of node {node}")))?;

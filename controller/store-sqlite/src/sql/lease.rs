@@ -3,49 +3,64 @@
 
 use super::node_version;
 use crate::document::failed;
+use crate::node_cache::Reading;
+use crate::writer::Change;
+use crate::written::{LeaseState, Written};
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 use store::{Lease, Result};
 use uuid::Uuid;
 
 pub fn take(
-    connection: &Connection,
+    change: &mut Change<'_>,
     node: Uuid,
     holder: &str,
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Option<Lease>> {
-    node_version::check_exists(connection, node)?;
-    if self::holder(connection, node, now)?.is_some_and(|other| other != holder) {
+    node_version::check_exists(change, node)?;
+    let before = match change.known(node) {
+        Some(known) => known,
+        None => of_node(change, node)?,
+    };
+    if before.holder(now).is_some_and(|other| other != holder) {
         return Ok(None);
     }
-    let taken = || -> rusqlite::Result<i64> {
-        connection.prepare_cached("DELETE FROM lease WHERE node = ?1")?.execute([node.to_string()])?;
-        connection
-            .prepare_cached("INSERT INTO lease (node, holder, until) VALUES (?1, ?2, ?3)")?
-            .insert(params![node.to_string(), holder, until.0])
-    };
+    let taken =
+        || -> rusqlite::Result<i64> {
+            change.prepare_cached("DELETE FROM lease WHERE node = ?1")?.execute([node.to_string()])?;
+            change
+                .prepare_cached("INSERT INTO lease (node, holder, until) VALUES (?1, ?2, ?3)")?
+                .insert(params![node.to_string(), holder, until.0])
+        };
     let epoch = taken().map_err(failed(format_args!("taking the lease of node {node}")))?;
+    change.note(Written::Lease(node, LeaseState(Some((holder.into(), until)))));
     Ok(Some(Lease { node, epoch: epoch.cast_unsigned() }))
 }
 
-pub fn renew(connection: &Connection, lease: Lease, until: Timestamp) -> Result<bool> {
-    connection
+pub fn renew(change: &mut Change<'_>, lease: Lease, until: Timestamp) -> Result<bool> {
+    let renewed = change
         .prepare_cached("UPDATE lease SET until = ?3 WHERE epoch = ?1 AND node = ?2")
         .and_then(|mut statement| {
             statement.execute(params![lease.epoch.cast_signed(), lease.node.to_string(), until.0])
         })
         .map(|changed| changed > 0)
-        .map_err(failed(format_args!("renewing the lease of node {}", lease.node)))
+        .map_err(failed(format_args!("renewing the lease of node {}", lease.node)))?;
+    let state = of_node(change, lease.node)?;
+    change.note(Written::Lease(lease.node, state));
+    Ok(renewed)
 }
 
-pub fn release(connection: &Connection, lease: Lease) -> Result<()> {
-    connection
+pub fn release(change: &mut Change<'_>, lease: Lease) -> Result<()> {
+    let released = change
         .prepare_cached("DELETE FROM lease WHERE epoch = ?1 AND node = ?2")
         .and_then(|mut statement| {
             statement.execute(params![lease.epoch.cast_signed(), lease.node.to_string()])
         })
         .map_err(failed(format_args!("giving back the lease of node {}", lease.node)))?;
+    if released > 0 {
+        change.note(Written::Lease(lease.node, LeaseState(None)));
+    }
     Ok(())
 }
 
@@ -58,13 +73,33 @@ pub fn is_newest(connection: &Connection, lease: Lease) -> Result<bool> {
         .map_err(failed(format_args!("reading the lease of node {}", lease.node)))
 }
 
-pub fn holder(connection: &Connection, node: Uuid, now: Timestamp) -> Result<Option<String>> {
-    connection
-        .prepare_cached("SELECT holder FROM lease WHERE node = ?1 AND until > ?2")
+/// The lease of a node.
+fn of_node(connection: &Connection, node: Uuid) -> Result<LeaseState> {
+    let found = connection
+        .prepare_cached("SELECT holder, until FROM lease WHERE node = ?1")
         .and_then(|mut statement| {
-            statement.query_row(params![node.to_string(), now.0], |row| row.get(0)).optional()
+            let read =
+                |row: &rusqlite::Row<'_>| Ok((row.get_ref(0)?.as_str()?.into(), Timestamp(row.get(1)?)));
+            statement.query_row([node.to_string()], read).optional()
         })
-        .map_err(failed(format_args!("reading the lease of node {node}")))
+        .map_err(failed(format_args!("reading the lease of node {node}")))?;
+    Ok(LeaseState(found))
+}
+
+/// The lease of a node as a snapshot has it, which goes into the cache.
+pub fn read(connection: &Connection, reading: &Reading, node: Uuid) -> Result<LeaseState> {
+    let state = of_node(connection, node)?;
+    reading.keep(node, state.clone(), 0);
+    Ok(state)
+}
+
+/// Nodes that have a lease of this holder.
+pub fn held_by(connection: &Connection, holder: &str) -> Result<Vec<Uuid>> {
+    let held: Vec<String> = connection
+        .prepare_cached("SELECT node FROM lease WHERE holder = ?1")
+        .and_then(|mut statement| statement.query_map([holder], |row| row.get(0))?.collect())
+        .map_err(failed(format_args!("reading the leases of {holder}")))?;
+    held.iter().map(|node| Uuid::parse_str(node).map_err(failed(format_args!("node {node}")))).collect()
 }
 
 /// The largest epoch that was given, also to a node that is gone.
@@ -77,7 +112,7 @@ pub fn last_epoch(connection: &Connection) -> Result<u64> {
 }
 
 /// Move the ends of all leases.
-pub fn shift_clock(connection: &Connection, by: i64) -> Result<()> {
-    let moved = connection.execute("UPDATE lease SET until = until + ?1", [by]);
+pub fn shift_clock(change: &Change<'_>, by: i64) -> Result<()> {
+    let moved = change.execute("UPDATE lease SET until = until + ?1", [by]);
     moved.map(drop).map_err(failed("moving the ends of leases"))
 }

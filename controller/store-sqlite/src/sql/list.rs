@@ -2,8 +2,8 @@
 //!
 //! A page is read from one of the ranges of an index that hold every row which matches: of two filters, from the smaller
 //! range. Which is smaller is counted, up to a limit that grows until one range is below it, so counting costs what the
-//! smaller range costs. Where all are large, the first rows in the order of the list are tried before: if most rows match,
-//! they are the page.
+//! smaller range costs. Where all are large, as many rows in the order of the list are tried before more are counted: if most
+//! rows match, they are the page.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result, params_from_iter};
@@ -123,6 +123,10 @@ impl Search<'_> {
             most = most.saturating_mul(4);
             if let Some(range) = self.smallest(most)? {
                 return self.read(range);
+            }
+            // Some thousands of rows in a row may not match, where most of the others do.
+            if let Some(found) = self.walk(most)? {
+                return Ok(found);
             }
         }
     }

@@ -2,102 +2,148 @@
 
 use super::node_version::version;
 use super::{lease, resource};
-use crate::document::{encode, failed, select};
+use crate::document::{encode, failed, first, read_back, select};
+use crate::node_cache::{Reading, bytes_of};
+use crate::writer::Change;
+use crate::written::Written;
 use model::history::StateAtEvent;
 use model::{Event, Node, ProvisionState, Timestamp};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
+use std::sync::Arc;
 use store::{Lease, Noun, Result, StoreError, Unique, basis, history_limits};
 use uuid::Uuid;
 
-pub fn insert(connection: &Connection, node: &Node, events: &[Event]) -> Result<()> {
-    if version(connection, node.uuid)?.is_some() {
+/// A node with its document, as it is to be written.
+#[derive(Clone)]
+pub struct Document {
+    text: String,
+    /// What reads will return.
+    node: Arc<Node>,
+}
+
+impl Document {
+    /// Of this node. It is made before the writer has a turn: it is work for one, and everybody waits for the writer.
+    pub fn of(node: &Node) -> Result<Self> {
+        let (text, node) = read_back("node", node.uuid, node)?;
+        Ok(Self { text, node: Arc::new(node) })
+    }
+
+    fn note(&self, change: &mut Change<'_>) {
+        change.note(Written::Node(self.node.uuid, self.node.clone(), bytes_of::<Node>(self.text.as_bytes())));
+    }
+}
+
+/// Add a node.
+pub fn insert(change: &mut Change<'_>, doc: &Document, events: &[Event]) -> Result<()> {
+    let node = &*doc.node;
+    if version(change, node.uuid)?.is_some() {
         return Err(StoreError::duplicate(Unique::NodeUuid, node.uuid));
     }
     basis::check(node, || Ok(None))?;
-    check_unique(connection, node)?;
-    let (uuid, doc) = (node.uuid.to_string(), document(node)?);
-    connection
+    check_unique(change, node, None)?;
+    let uuid = node.uuid.to_string();
+    change
         .prepare_cached("INSERT INTO node (uuid, doc) VALUES (?1, seal_secrets('node', ?1, ?2))")
-        .and_then(|mut statement| statement.execute(params![uuid, doc]))
+        .and_then(|mut statement| statement.execute(params![uuid, doc.text]))
         .map_err(failed(format_args!("inserting node {uuid}")))?;
-    append_history(connection, node.uuid, &StateAtEvent::of(node), events)
+    append_history(change, node.uuid, &StateAtEvent::of(node), events)?;
+    doc.note(change);
+    Ok(())
 }
 
-/// The document of a node.
-pub fn document(node: &Node) -> Result<String> {
-    encode("node", node.uuid, node)
-}
-
-/// Write `node`, whose document is `doc`, over the version before its own, while `lease` is the newest if one is
-/// given.
-pub fn update(
-    connection: &Connection,
-    node: &Node,
-    doc: &str,
-    events: &[Event],
-    lease: Option<Lease>,
-) -> Result<()> {
-    let stored =
-        version(connection, node.uuid)?.ok_or_else(|| StoreError::not_found(Noun::Node, node.uuid))?;
+/// Write a node over the version before its own, while `lease` is the newest if one is given.
+pub fn update(change: &mut Change<'_>, doc: &Document, events: &[Event], lease: Option<Lease>) -> Result<()> {
+    let node = &*doc.node;
+    let before = change.known::<Arc<Node>>(node.uuid);
+    let stored = match &before {
+        Some(before) => Some(before.version),
+        None => version(change, node.uuid)?,
+    };
+    let stored = stored.ok_or_else(|| StoreError::not_found(Noun::Node, node.uuid))?;
     if stored.checked_add(1) != Some(node.version) {
         return Err(StoreError::Stale(node.uuid));
     }
     if let Some(lease) = lease
-        && (lease.node != node.uuid || !lease::is_newest(connection, lease)?)
+        && (lease.node != node.uuid || !lease::is_newest(change, lease)?)
     {
         return Err(StoreError::Stale(node.uuid));
     }
-    basis::check(node, || Ok(Some(stood(connection, node.uuid)?.provision_state)))?;
-    check_unique(connection, node)?;
+    let stood =
+        || before.as_ref().map_or_else(|| stood(change, node.uuid), |node| Ok(StateAtEvent::of(node)));
+    basis::check(node, || Ok(Some(stood()?.provision_state)))?;
+    check_unique(change, node, before.as_deref())?;
     if !events.is_empty() {
-        append_history(connection, node.uuid, &stood(connection, node.uuid)?, events)?;
+        append_history(change, node.uuid, &stood()?, events)?;
     }
     let uuid = node.uuid.to_string();
-    connection
+    change
         .prepare_cached("UPDATE node SET doc = seal_secrets('node', ?1, ?2) WHERE uuid = ?1")
-        .and_then(|mut statement| statement.execute(params![uuid, doc]))
+        .and_then(|mut statement| statement.execute(params![uuid, doc.text]))
         .map_err(failed(format_args!("writing node {uuid}")))?;
-    resource::end_with(connection, node)
+    resource::end_with(change, node)?;
+    doc.note(change);
+    Ok(())
 }
 
 /// Ports, resources, history, contact, catalogue, inventory and lease go with it: their rows refer to it with
 /// ON DELETE CASCADE.
-pub fn delete(connection: &Connection, uuid: Uuid, expected: u64) -> Result<()> {
-    match version(connection, uuid)? {
+pub fn delete(change: &mut Change<'_>, uuid: Uuid, expected: u64) -> Result<()> {
+    match version(change, uuid)? {
         None => return Err(StoreError::not_found(Noun::Node, uuid)),
         Some(stored) if stored != expected => return Err(StoreError::Stale(uuid)),
         Some(_) => {}
     }
-    connection
+    change
         .prepare_cached("DELETE FROM node WHERE uuid = ?1")
         .and_then(|mut statement| statement.execute([uuid.to_string()]))
         .map_err(failed(format_args!("deleting node {uuid}")))?;
+    change.note(Written::Unknown(uuid));
     Ok(())
 }
 
+const BY_UUID: &str = "SELECT uuid, open_secrets('node', uuid, doc) FROM node WHERE uuid = ?1";
+
+/// A node as this transaction sees it.
 pub fn by_uuid(connection: &Connection, uuid: Uuid) -> Result<Option<Node>> {
-    let sql = "SELECT uuid, open_secrets('node', uuid, doc) FROM node WHERE uuid = ?1";
-    Ok(select(connection, "node", sql, [uuid.to_string()])?.pop())
+    Ok(first(connection, "node", BY_UUID, [uuid.to_string()])?.map(|(node, _)| node))
 }
 
-/// The nodes with these UUIDs, in their order.
-pub fn by_uuids(connection: &Connection, uuids: &[String]) -> Result<Vec<Node>> {
-    let sql = "SELECT uuid, open_secrets('node', uuid, doc) FROM node WHERE uuid = ?1";
+/// A node as a snapshot has it, which goes into the cache.
+pub fn read(connection: &Connection, reading: &Reading, uuid: Uuid) -> Result<Option<Arc<Node>>> {
+    let Some((node, bytes)) = first(connection, "node", BY_UUID, [uuid.to_string()])? else {
+        return Ok(None);
+    };
+    let node = Arc::new(node);
+    reading.keep(uuid, Arc::clone(&node), bytes);
+    Ok(Some(node))
+}
+
+/// The nodes with these UUIDs, in their order. They were read from the snapshot, which has begun.
+pub fn by_uuids(connection: &Connection, reading: &Reading, uuids: &[String]) -> Result<Vec<Node>> {
     let mut found = Vec::with_capacity(uuids.len());
     for uuid in uuids {
-        found.extend(select(connection, "node", sql, [uuid])?);
+        let uuid = Uuid::parse_str(uuid).map_err(failed(format_args!("node {uuid}")))?;
+        let node = match reading.get(uuid) {
+            Some(known) => Some(known),
+            None => read(connection, reading, uuid)?,
+        };
+        found.extend(node.map(Arc::unwrap_or_clone));
     }
     Ok(found)
 }
 
-pub fn by_ident(connection: &Connection, ident: &str) -> Result<Option<Node>> {
+/// The node with this UUID or name.
+pub fn by_ident(connection: &Connection, reading: &Reading, ident: &str) -> Result<Option<Node>> {
     if let Ok(uuid) = Uuid::parse_str(ident)
-        && let Some(node) = by_uuid(connection, uuid)?
+        && let Some(node) = read(connection, reading, uuid)?
     {
-        return Ok(Some(node));
+        return Ok(Some(Arc::unwrap_or_clone(node)));
     }
-    let sql = "SELECT uuid, open_secrets('node', uuid, doc) FROM node WHERE name = ?1";
-    Ok(select(connection, "node", sql, [ident])?.pop())
+    let uuid: Option<String> = connection
+        .prepare_cached("SELECT uuid FROM node WHERE name = ?1")
+        .and_then(|mut statement| statement.query_row([ident], |row| row.get(0)).optional())
+        .map_err(failed(format_args!("looking for node {ident}")))?;
+    Ok(by_uuids(connection, reading, uuid.as_slice())?.pop())
 }
 
 pub fn all(connection: &Connection) -> Result<Vec<Node>> {
@@ -136,9 +182,9 @@ pub fn next_due(connection: &Connection, now: Timestamp) -> Result<Option<Timest
         .map_err(failed("reading when the next node is due"))
 }
 
-/// Refuses a node whose name or instance UUID belongs to another one. The unique indexes would too, but could
+/// Refuses a node whose name or instance UUID belongs to another one; what it had `before` does not. The unique indexes would too, but could
 /// not say whose fault it is in the words of the trait.
-fn check_unique(connection: &Connection, node: &Node) -> Result<()> {
+fn check_unique(connection: &Connection, node: &Node, before: Option<&Node>) -> Result<()> {
     let taken = |column: &str, value: &str| {
         let sql = format!("SELECT 1 FROM node WHERE {column} = ?1 AND uuid <> ?2");
         connection
@@ -147,11 +193,13 @@ fn check_unique(connection: &Connection, node: &Node) -> Result<()> {
             .map_err(failed(format_args!("looking for another node of this {column}")))
     };
     if let Some(name) = &node.name
+        && before.is_none_or(|before| before.name.as_ref() != Some(name))
         && taken("name", name)?
     {
         return Err(StoreError::duplicate(Unique::NodeName, name));
     }
     if let Some(instance) = node.instance_uuid
+        && before.is_none_or(|before| before.instance_uuid != Some(instance))
         && taken("instance_uuid", &instance.to_string())?
     {
         return Err(StoreError::duplicate(Unique::InstanceUuid, instance));

@@ -3,18 +3,19 @@
 use super::list::{self, Condition, List, Place, Range, Sort};
 use super::node;
 use crate::document::failed;
+use crate::node_cache::Reading;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use std::collections::BTreeMap;
 use store::{FieldValue, NodeField, NodeFilter, NodePage, NodeQuery, Result};
 
 /// The page that a query asks for.
-pub fn page(connection: &Connection, query: &NodeQuery) -> Result<NodePage> {
+pub fn page(connection: &Connection, reading: &Reading, query: &NodeQuery) -> Result<NodePage> {
     let list = list(connection, query)?;
     let mut found = list::find(connection, &list).map_err(failed("finding the nodes of a list"))?;
     let more = found.len() > query.limit;
     found.truncate(query.limit);
-    Ok(NodePage { nodes: node::by_uuids(connection, &found)?, more })
+    Ok(NodePage { nodes: node::by_uuids(connection, reading, &found)?, more })
 }
 
 /// How many nodes are in each shard.

@@ -1,13 +1,19 @@
 //! Whether a node is stored, and its version.
 
 use crate::document::failed;
+use crate::writer::Change;
+use model::Node;
 use rusqlite::{Connection, OptionalExtension};
+use std::sync::Arc;
 use store::{Noun, Result, StoreError};
 use uuid::Uuid;
 
 /// Reject a write that belongs to a node that is not stored.
-pub fn check_exists(connection: &Connection, node: Uuid) -> Result<()> {
-    version(connection, node)?.map(drop).ok_or_else(|| StoreError::not_found(Noun::Node, node))
+pub fn check_exists(change: &Change<'_>, node: Uuid) -> Result<()> {
+    if change.known::<Arc<Node>>(node).is_some() {
+        return Ok(());
+    }
+    version(change, node)?.map(drop).ok_or_else(|| StoreError::not_found(Noun::Node, node))
 }
 
 /// The version of a stored node, without reading its document.

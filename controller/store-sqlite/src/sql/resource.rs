@@ -117,7 +117,7 @@ fn at_version(connection: &Connection, kind: ResourceKind, uuid: Uuid, read: u64
 }
 
 /// Write the document, unless it is of an unknown node, or its name or key belongs to another one of its kind.
-fn put(connection: &Connection, sql: &str, resource: &Resource) -> Result<()> {
+fn put(connection: &Change<'_>, sql: &str, resource: &Resource) -> Result<()> {
     if let Some(node) = resource.node {
         node_version::check_exists(connection, node)?;
     }

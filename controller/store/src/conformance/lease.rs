@@ -74,9 +74,14 @@ pub async fn renewing_and_giving_back<S: Store>(store: Arc<S>) {
     store.release_lease(old).await.expect("a lost lease is given back already");
     assert_eq!(store.lease_holder(node, at(29)).await.unwrap().as_deref(), Some("b"));
     assert_eq!(store.lease_holder(node, at(30)).await.unwrap(), None, "the lost lease renewed nothing");
+    let other = enrolled(&*store, "two").await.uuid;
+    store.take_lease(other, "a", at(20), at(30)).await.unwrap().unwrap();
+    assert_eq!(store.leased_by("b").await.unwrap(), [node]);
+    assert_eq!(store.leased_by("a").await.unwrap(), [other]);
 
     store.release_lease(new).await.unwrap();
     assert_eq!(store.lease_holder(node, at(21)).await.unwrap(), None);
+    assert!(store.leased_by("b").await.unwrap().is_empty());
     assert!(!store.renew_lease(new, at(99)).await.unwrap(), "it was given back");
     store.take_lease(node, "a", at(21), at(30)).await.unwrap().expect("it is free");
 }

@@ -1,7 +1,7 @@
 //! Leases, wake-up times and the writes of a pass.
 
 use super::MemoryStore;
-use super::state::Held;
+use super::state::{Held, Row};
 use crate::certificate_log;
 use crate::conductor::{ConductorStore, Inspected};
 use crate::error::{Result, StoreError};
@@ -65,6 +65,12 @@ impl ConductorStore for MemoryStore {
         }
         self.bell.released(lease.node);
         Ok(())
+    }
+
+    async fn leased_by(&self, holder: &str) -> Result<Vec<Uuid>> {
+        let is_held = |row: &Row| row.lease.as_ref().is_some_and(|held| held.holder == holder);
+        let state = self.state();
+        Ok(state.nodes.iter().filter(|(_, row)| is_held(row)).map(|(node, _)| *node).collect())
     }
 
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Uuid>> {

@@ -15,6 +15,7 @@ use allocation::Allocation;
 use axum::extract::Path;
 use model::{Node, ProvisionState, Resource, ResourceKind};
 use serde_json::Value;
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use store::ResourceWrite;
 use uuid::Uuid;
@@ -119,8 +120,11 @@ async fn that_of(call: &Call, ident: &str) -> Result<Resource, ApiError> {
 
 /// The allocations that these nodes hold, each with its node, for their views. An allocation that holds a node has the UUID
 /// of the node's instance.
-pub async fn held_by(call: &Call, nodes: &[Node]) -> Result<BTreeSet<(Uuid, Uuid)>, ApiError> {
-    let instances: Vec<Uuid> = nodes.iter().filter_map(|node| node.instance_uuid).collect();
+pub async fn held_by(
+    call: &Call,
+    nodes: &[impl Borrow<Node> + Sync],
+) -> Result<BTreeSet<(Uuid, Uuid)>, ApiError> {
+    let instances: Vec<Uuid> = nodes.iter().filter_map(|node| node.borrow().instance_uuid).collect();
     if instances.is_empty() {
         return Ok(BTreeSet::new());
     }

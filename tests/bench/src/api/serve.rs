@@ -1,0 +1,101 @@
+//! The controller on a copy of a filled database.
+
+use super::fill::Filled;
+use super::http::{Client, request};
+use crate::cpu;
+use anyhow::{Context, Result, ensure};
+use contract::process::{Daemon, free_port};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const START: Duration = Duration::from_secs(120);
+const STOP: Duration = Duration::from_secs(30);
+/// Between two looks at whether it serves.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// A running controller.
+pub struct Serving {
+    /// Where its API listens.
+    pub address: SocketAddr,
+    /// From its start until it answered.
+    pub start: Duration,
+    process: Daemon,
+}
+
+impl Serving {
+    /// Starts `program` on a copy of this database in `dir`, which is new, with the default settings but for the limit of
+    /// requests and authentication, and two agents' settings without which their heartbeats would not be accepted.
+    pub fn start(program: &Path, filled: &Filled, dir: &Path) -> Result<Self> {
+        let state = dir.join("state");
+        std::fs::create_dir_all(&state)?;
+        for file in ["anneal.sqlite", "database.key"] {
+            std::fs::copy(filled.directory.join(file), state.join(file))?;
+        }
+        Self::start_again(program, dir)
+    }
+
+    /// The same on the database that is there.
+    pub fn start_again(program: &Path, dir: &Path) -> Result<Self> {
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
+        let config = dir.join("controller.toml");
+        let text = format!(
+            "state_dir = {:?}\n[api]\nlisten = [\"{address}\"]\nauth_strategy = \"noauth\"\n[agent]\nrequests_per_s = 0\nlookup_without_nonce = true\n",
+            dir.join("state")
+        );
+        std::fs::write(&config, text)?;
+        let begun = Instant::now();
+        let mut process =
+            Daemon::start(Command::new(program).arg("--config").arg(&config), &dir.join("controller.log"))?;
+        let ask = request("GET", "/v1/nodes?limit=1", None);
+        while Client::connect(address).and_then(|mut client| Ok(client.send(&ask)?.0)).ok() != Some(200) {
+            process.ensure_running()?;
+            ensure!(begun.elapsed() < START, "the controller does not serve; see {}", dir.display());
+            std::thread::sleep(LOOK);
+        }
+        Ok(Self { address, start: begun.elapsed(), process })
+    }
+
+    /// Where it is, and its process.
+    pub fn to(&self) -> (SocketAddr, u32) {
+        (self.address, self.process.id())
+    }
+
+    /// Waits until it rests: after its start it checks the whole database, which takes one processor some seconds.
+    pub fn rested(&self) -> Result<()> {
+        const BUSY: Duration = Duration::from_millis(30);
+        let begun = Instant::now();
+        let mut before = cpu::of_group(self.process.id())?;
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+            let after = cpu::of_group(self.process.id())?;
+            if after.saturating_sub(before) < BUSY {
+                return Ok(());
+            }
+            ensure!(begun.elapsed() < START, "the controller does not come to rest");
+            before = after;
+        }
+    }
+
+    /// MiB of memory that are resident.
+    pub fn resident_mib(&self) -> Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
+        let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
+        Ok(kib / 1024.0)
+    }
+
+    /// Stops it as systemd does.
+    pub fn stop(mut self) -> Result<()> {
+        kill(Pid::from_raw(i32::try_from(self.process.id())?), Signal::SIGTERM)?;
+        let begun = Instant::now();
+        while self.process.ended()?.is_none() {
+            ensure!(begun.elapsed() < STOP, "the controller does not stop");
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+}
