@@ -95,7 +95,7 @@ async fn no_read_goes_back_while_others_write() {
                     let read = writer.node(Uuid::from_u128(number)).await.unwrap();
                     let wrote = writer.update_node(read, vec![], None).await.unwrap().version;
                     let seen = writer.look(Uuid::from_u128(number), None).await.unwrap().0.unwrap().version;
-                    assert_eq!(seen, wrote, "nobody else writes it");
+                    assert_eq!(seen, wrote, "no other task writes it");
                 }
                 stop.store(true, Ordering::Relaxed);
             });

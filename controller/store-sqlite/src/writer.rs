@@ -43,7 +43,7 @@ pub struct Writer {
 }
 
 /// What a piece of work writes through: a savepoint of its own, the nodes to ring for once it is committed, and what the
-/// cache is told then.
+/// cache gets then.
 pub struct Change<'a> {
     connection: &'a Connection,
     rings: Vec<Uuid>,
@@ -64,7 +64,7 @@ impl Change<'_> {
         self.rings.push(node);
     }
 
-    /// Tell the cache what was written, before the commit.
+    /// Note what was written, for the cache.
     pub fn note(&mut self, written: Written) {
         self.written.push(written);
     }
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(ears.try_recv(), Ok(Uuid::nil()));
     }
 
-    /// The cache is told of a commit after it, and of one that failed nothing.
+    /// The cache gets what was written after a commit, and nothing of one that failed.
     #[tokio::test]
     async fn a_failed_commit_leaves_nothing_in_the_cache() {
         let connection = Connection::open_in_memory().unwrap();

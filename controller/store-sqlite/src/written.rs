@@ -10,7 +10,7 @@ use uuid::Uuid;
 pub struct LeaseState(pub Option<(Arc<str>, Timestamp)>);
 
 impl LeaseState {
-    /// Who holds it at `now`.
+    /// The holder at `now`.
     pub fn holder(&self, now: Timestamp) -> Option<&str> {
         self.0.as_ref().filter(|(_, until)| *until > now).map(|(holder, _)| &**holder)
     }
@@ -26,7 +26,7 @@ pub enum Written {
     Contact(Uuid, Arc<Contact>, usize),
     /// The lease of a node.
     Lease(Uuid, LeaseState),
-    /// All of a node: it was deleted, or the cache is not told.
+    /// All of a node: it was deleted, or the cache does not learn it.
     Unknown(Uuid),
     /// All of all nodes.
     All,

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_quotes_and_texts_that_look_like_values_are_told_apart() {
+    fn names_with_quotes_and_texts_that_look_like_values_are_distinguished() {
         let key = key();
         let doc = json!({
             "a \"quoted\" password": "hunter2",

@@ -43,8 +43,8 @@ pub fn all(place: Place<'_>, shape: &Shape, small: &Filled, large: &Filled) -> R
     first.stop()?;
     let controller = Serving::start_again(place.controller, &dir)?;
     let start = controller.start.as_secs_f64() * 1000.0;
-    report.rows.push(Row::time("start until it serves", start, Goal::Below(500.0)).beside(format!(
-        "{:.0} ms with a copy of the database that nobody had read",
+    report.rows.push(Row::time("start until it serves", start, Goal::Below(500.0)).limit(format!(
+        "{:.0} ms with a copy of the database that had not been read",
         cold.as_secs_f64() * 1000.0
     )));
     report.rows.push(Row::memory("memory with all nodes, at the start", controller.resident_mib()?, 250.0));
@@ -111,7 +111,7 @@ fn listed(controller: &Serving, filled: &Filled, shape: &Shape) -> Result<()> {
 
 fn pages(report: &mut Report, controller: &Serving, large: &Filled, shape: &Shape) -> Result<()> {
     let (limit_p50, limit_p99) = limits::page(large, 300)?;
-    let beside = format!("a prepared statement {limit_p50:.2}, p99 {limit_p99:.2} ms");
+    let limit = format!("a prepared statement {limit_p50:.2}, p99 {limit_p99:.2} ms");
     let marker = |number: usize| fill::uuid(chosen(0, number, large.count.saturating_sub(PAGE).max(1)));
     for (name, query, goal) in [
         ("page of 100 nodes", "", 5.0),
@@ -120,7 +120,7 @@ fn pages(report: &mut Report, controller: &Serving, large: &Filled, shape: &Shap
     ] {
         let path = |number| format!("/v1/nodes?limit={PAGE}{query}&marker={}", marker(number));
         let load = load::run(controller.to(), 1, shape.span, 200, |_, number| get(&path(number)))?;
-        report.rows.push(Row::p99(name, &load, goal).beside(beside.clone()));
+        report.rows.push(Row::p99(name, &load, goal).limit(limit.clone()));
     }
     let first = nodes_at(controller, &format!("/v1/nodes?limit={PAGE}"))?;
     ensure!(first.len() == PAGE.min(large.count), "a page has {} nodes", first.len());
@@ -140,12 +140,12 @@ fn reads(report: &mut Report, controller: &Serving, shape: &Shape, empty_per_s: 
             get(&format!("/v1/nodes/{}", fill::uuid(chosen(client, number, most))))
         })
     };
-    let beside = format!("an empty route {empty_per_s:.0}/s");
+    let limit = format!("an empty route {empty_per_s:.0}/s");
     let hot = HOT.min(shape.nodes);
     report
         .rows
-        .push(Row::rate("GET a node of 1,000, 8 connections", &of(hot)?, 30_000.0).beside(beside.clone()));
-    report.rows.push(Row::rate("GET a node of all, 8 connections", &of(shape.nodes)?, 0.0).beside(beside));
+        .push(Row::rate("GET a node of 1,000, 8 connections", &of(hot)?, 30_000.0).limit(limit.clone()));
+    report.rows.push(Row::rate("GET a node of all, 8 connections", &of(shape.nodes)?, 0.0).limit(limit));
     Ok(())
 }
 
@@ -185,9 +185,9 @@ fn changes(
             // As it is at this time: disks have moods.
             let sync = limits::sync_ms(scratch)?;
             Row::p50(name, &load, 3.0 * sync + 0.3)
-                .beside(format!("a sync {sync:.2} ms; a row {:.0}/s", writes.single_per_s))
+                .limit(format!("a sync {sync:.2} ms; a row {:.0}/s", writes.single_per_s))
         } else {
-            Row::rate(name, &load, goal).beside(format!("64 rows a commit {:.0}/s", writes.group_per_s))
+            Row::rate(name, &load, goal).limit(format!("64 rows a commit {:.0}/s", writes.group_per_s))
         };
         report.rows.push(row);
     }
@@ -235,8 +235,8 @@ fn heartbeats(
     let before = heard(0)?;
     let load = load::run(controller.to(), CONNECTIONS, shape.span, 202, beat)?;
     ensure!(heard(0)? != before, "no heartbeat was stored");
-    let beside = format!("64 rows a commit {:.0}/s", writes.group_per_s);
-    report.rows.push(Row::rate("heartbeats, 64 kept connections", &load, 20_000.0).beside(beside));
+    let limit = format!("64 rows a commit {:.0}/s", writes.group_per_s);
+    report.rows.push(Row::rate("heartbeats, 64 kept connections", &load, 20_000.0).limit(limit));
     let wrong = request(
         "POST",
         &format!("/v1/heartbeat/{}", large.agent(0)),

@@ -1,4 +1,4 @@
-//! What one controller does alone with many nodes: lists, reads, writes, heartbeats, memory, the start. Each figure stands beside
+//! What one controller does alone with many nodes: lists, reads, writes, heartbeats, memory, the start. Each figure stands next to
 //! its limit, which the same run measures: the same work by a program that does nothing else.
 //!
 //! ```text

@@ -69,14 +69,14 @@ pub struct Row {
     /// The goal.
     pub goal: Goal,
     /// The limit, and whatever else helps to judge the figure.
-    pub beside: String,
+    pub limit: String,
     /// What the clients saw.
     pub load: Option<Load>,
 }
 
 impl Row {
     fn of(name: &str, value: f64, unit: &'static str, goal: Goal, load: Option<&Load>) -> Self {
-        Self { name: name.to_owned(), value, unit, goal, beside: String::new(), load: load.cloned() }
+        Self { name: name.to_owned(), value, unit, goal, limit: String::new(), load: load.cloned() }
     }
 
     /// Memory in MiB.
@@ -106,8 +106,8 @@ impl Row {
     }
 
     /// With its limit.
-    pub fn beside(mut self, text: String) -> Self {
-        self.beside = text;
+    pub fn limit(mut self, text: String) -> Self {
+        self.limit = text;
         self
     }
 }
@@ -175,7 +175,7 @@ impl fmt::Display for Report {
                     load.per_s, load.p50_ms, load.p99_ms, load.max_ms, load.server_us, load.client_us
                 )?;
             }
-            writeln!(f, "  {}", row.beside)?;
+            writeln!(f, "  {}", row.limit)?;
         }
         Ok(())
     }
