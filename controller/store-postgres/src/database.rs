@@ -156,7 +156,8 @@ impl Database {
                 Ok::<Option<String>, Failure>(row.try_get(0)?)
             };
             match asked.await.as_ref().map(|status| status.as_deref()) {
-                Ok(Some("committed")) => return Commit::Done,
+                // This one, or another that got its number after a crash in which this one was lost.
+                Ok(Some("committed")) => break,
                 Ok(Some("aborted")) => return Commit::Undone(failure),
                 // Its process still works on it.
                 Ok(Some(_)) => {}
