@@ -139,7 +139,7 @@ CREATE TABLE conductor (
 
 -- A known text, encrypted: only the key that encrypts the secrets in documents decrypts it.
 CREATE TABLE secret_key (
-    one         boolean PRIMARY KEY DEFAULT true CHECK (one),
+    id          integer PRIMARY KEY DEFAULT 1 CHECK (id = 1),
     check_value text NOT NULL
 );
 

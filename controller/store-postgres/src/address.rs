@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn without_tls_only_what_stays_on_the_machine_or_is_told_so() {
+    fn without_tls_only_what_stays_on_the_machine_or_is_asked_for() {
         let certificate = |path: Option<&str>| Ok(Trust::Certificate(path.map(PathBuf::from)));
         for plain in [
             "postgres://u@localhost/a",

@@ -3,7 +3,6 @@
 use crate::failure::Failure;
 use crate::ring::{Ring, StoreId};
 use deadpool_postgres::{Client, Object};
-use std::sync::LazyLock;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -31,14 +30,7 @@ pub struct TransactionId {
     pub xid: String,
     /// The history that the number is of: another server that takes over gives the same numbers to others.
     pub timeline: String,
-    /// The life of the server. One that crashed may give the number of a transaction whose records it lost to another one.
-    pub life: String,
 }
-
-/// SQL of the history and of the life of the server. It begins to count its statistics anew when it comes up after a crash, also
-/// where the postmaster survived.
-pub const TIMELINE_AND_LIFE: &str = "substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
-    pg_postmaster_start_time()::text || ' ' || coalesce((SELECT stats_reset::text FROM pg_stat_wal), '')";
 
 /// How the commit ended.
 pub enum Commit {
@@ -108,15 +100,12 @@ impl Change {
 
     /// Send the rings within the transaction, so that others hear them if and when it is committed; what it is known by.
     pub async fn notify(&self, store: StoreId) -> Result<TransactionId, Failure> {
-        static NOTIFY: LazyLock<String> = LazyLock::new(|| {
-            format!(
-                "SELECT pg_current_xact_id()::text, {TIMELINE_AND_LIFE},
-                (SELECT count(pg_notify('anneal', ring)) FROM unnest($1::text[]) ring)"
-            )
-        });
+        const NOTIFY: &str =
+            "SELECT pg_current_xact_id()::text, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
+            (SELECT count(pg_notify('anneal', ring)) FROM unnest($1::text[]) ring)";
         let texts: Vec<String> = self.rings.iter().map(|ring| ring.payload(store)).collect();
-        let row = self.query_opt(&NOTIFY, &[&texts]).await?.ok_or_else(Failure::ended)?;
-        Ok(TransactionId { xid: row.try_get(0)?, timeline: row.try_get(1)?, life: row.try_get(2)? })
+        let row = self.query_opt(NOTIFY, &[&texts]).await?.ok_or_else(Failure::ended)?;
+        Ok(TransactionId { xid: row.try_get(0)?, timeline: row.try_get(1)? })
     }
 
     /// Commit. The connection goes back to its pool unless it is lost.

@@ -9,7 +9,7 @@
 //! Work is done again only if the transaction is known to be undone. Isolation is READ COMMITTED: what a write compares it has
 //! locked before (`SELECT … FOR NO KEY UPDATE`), so that what it read is still so when it commits.
 
-use crate::change::{Change, Commit, TIMELINE_AND_LIFE, TransactionId};
+use crate::change::{Change, Commit, TransactionId};
 use crate::failure::{Failure, failed};
 use crate::ring::StoreId;
 use deadpool_postgres::Pool;
@@ -48,29 +48,6 @@ enum Attempt<T> {
     Undone(Failure),
     /// It is not known whether it was written.
     Unknown(Failure),
-}
-
-/// How a transaction stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Status {
-    Committed,
-    Aborted,
-    InProgress,
-}
-
-/// What `status` says of a transaction, on a server with this timeline and life. The number of one that was committed is in the
-/// server's log with it, and is never given again, on this timeline; so one that was undone is known by its number, whatever the
-/// server went through. One whose records were lost in a crash has left its number to another.
-fn judged(id: &TransactionId, timeline: &str, life: &str, status: Option<&str>) -> Option<Status> {
-    if timeline != id.timeline {
-        return None;
-    }
-    match status? {
-        "aborted" => Some(Status::Aborted),
-        _ if life != id.life => None,
-        "committed" => Some(Status::Committed),
-        _ => Some(Status::InProgress),
-    }
 }
 
 /// The pause before work is done again that failed for the `attempt`th time (from 0), `waited` after the first began; none: it
@@ -168,14 +145,22 @@ impl Database {
 
     /// Ask, on another connection, how a transaction ended whose COMMIT had no answer.
     async fn find_out(&self, id: &TransactionId, failure: Failure) -> Commit {
+        const STATUS: &str = "SELECT CASE WHEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) = $2
+            THEN pg_xact_status($1::text::xid8) END";
         let began = Instant::now();
         let mut tries = 0;
         while began.elapsed() < self.patience.saturating_mul(2) {
-            match self.status_of(id).await {
-                Ok(Some(Status::Committed)) => return Commit::Done,
-                Ok(Some(Status::Aborted)) => return Commit::Undone(failure),
+            let asked = async {
+                let client = self.pool.get().await?;
+                let row = client.query_one(STATUS, &[&id.xid, &id.timeline]).await?;
+                Ok::<Option<String>, Failure>(row.try_get(0)?)
+            };
+            match asked.await.as_ref().map(|status| status.as_deref()) {
+                // This one, or another that got its number after a crash in which this one was lost.
+                Ok(Some("committed")) => break,
+                Ok(Some("aborted")) => return Commit::Undone(failure),
                 // Its process still works on it.
-                Ok(Some(Status::InProgress)) => {}
+                Ok(Some(_)) => {}
                 Ok(None) => break,
                 Err(error) if error.is_lost() => {}
                 Err(_) => break,
@@ -185,15 +170,6 @@ impl Database {
         }
         tracing::error!(%failure, "the database did not say whether a write was committed");
         Commit::NoAnswer(failure)
-    }
-
-    /// What PostgreSQL says of a transaction; nothing, if that may be said of another one.
-    async fn status_of(&self, id: &TransactionId) -> std::result::Result<Option<Status>, Failure> {
-        let status = format!("SELECT {TIMELINE_AND_LIFE}, pg_xact_status($1::text::xid8)");
-        let row = self.pool.get().await?.query_one(&status, &[&id.xid]).await?;
-        let (timeline, life, status): (String, String, Option<String>) =
-            (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-        Ok(judged(id, &timeline, &life, status.as_deref()))
     }
 
     /// Begin a transaction with this statement.
@@ -267,26 +243,6 @@ pub use deadpool_postgres::Client;
 mod tests {
     use super::*;
     use tokio_postgres::error::SqlState;
-
-    /// Seen: a server that was killed gave the number of a lost transaction to another one, which it committed.
-    #[test]
-    fn a_number_that_may_be_of_another_transaction_says_nothing() {
-        let text = |text: &str| text.to_owned();
-        let id = TransactionId { xid: text("7"), timeline: text("1"), life: text("a") };
-        for (timeline, life, status, expected) in [
-            ("1", "a", Some("committed"), Some(Status::Committed)),
-            ("1", "a", Some("aborted"), Some(Status::Aborted)),
-            ("1", "a", Some("in progress"), Some(Status::InProgress)),
-            ("1", "a", None, None),
-            ("1", "b", Some("committed"), None),
-            ("1", "b", Some("in progress"), None),
-            ("1", "b", Some("aborted"), Some(Status::Aborted)),
-            ("2", "a", Some("committed"), None),
-            ("2", "b", Some("aborted"), None),
-        ] {
-            assert_eq!(judged(&id, timeline, life, status), expected, "{timeline} {life} {status:?}");
-        }
-    }
 
     #[test]
     fn what_others_undid_is_done_again_a_bounded_number_of_times() {

@@ -37,6 +37,7 @@ mod value;
 pub use address::Settings;
 use database::Database;
 use listen::Listener;
+use open::Opened;
 pub use open_error::OpenError;
 pub use secrets::{are_encrypted, forget, is_in_use};
 use std::sync::Arc;
@@ -58,7 +59,8 @@ impl PostgresStore {
     /// It cannot be reached, does not work as the store needs, is of another program or of a newer version, or is encrypted with
     /// another key.
     pub async fn open(settings: &Settings, key: &DatabaseKey) -> Result<Self, OpenError> {
-        open::open(settings, key).await
+        let Opened { database, agent_database, listener } = open::open(settings, key).await?;
+        Ok(Self { database, agent_database, key: key.clone(), listener: Arc::new(listener) })
     }
 
     /// The same store for the listeners of agents and of boot, which everybody on the nodes' network reaches. It has connections

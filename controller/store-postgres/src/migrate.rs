@@ -22,7 +22,7 @@ pub const MIGRATIONS: &[Migration] =
 
 /// Whose version it is, and that the database is ours.
 const VERSION: &str = "CREATE TABLE IF NOT EXISTS anneal_schema (
-    one boolean PRIMARY KEY DEFAULT true CHECK (one), version bigint NOT NULL);
+    id integer PRIMARY KEY DEFAULT 1 CHECK (id = 1), version bigint NOT NULL);
     INSERT INTO anneal_schema (version) VALUES (0) ON CONFLICT DO NOTHING";
 
 const LOCK: &str = "SELECT pg_advisory_xact_lock(4711, 1)";

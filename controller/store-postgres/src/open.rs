@@ -1,34 +1,32 @@
 //! Opening a database: look whether it is fit, migrate it, check the key, and begin to hear.
 
-use crate::PostgresStore;
 use crate::address::{self, AGENT_CONNECTIONS, Settings};
 use crate::change::{Change, Commit};
 use crate::connect::{self, Tls};
 use crate::database::Database;
 use crate::failure::Failure;
 use crate::listen::Listener;
-use crate::migrate::{self, MIGRATIONS, Migration};
+use crate::migrate::{self, MIGRATIONS};
 use crate::open_error::OpenError;
 use crate::ring::StoreId;
 use crate::secrets;
 use deadpool_postgres::Pool;
-use std::sync::Arc;
 use store::Bell;
 use stored_secrets::DatabaseKey;
 
 /// Oldest PostgreSQL that the tests run with, as `server_version_num` says it.
 const OLDEST: i64 = 150_000;
 
-/// Open it.
-pub async fn open(settings: &Settings, key: &DatabaseKey) -> Result<PostgresStore, OpenError> {
-    open_with(settings, key, MIGRATIONS).await
+/// An opened database.
+pub struct Opened {
+    pub database: Database,
+    /// The same with connections for agents and boot.
+    pub agent_database: Database,
+    pub listener: Listener,
 }
 
-pub async fn open_with(
-    settings: &Settings,
-    key: &DatabaseKey,
-    migrations: &[Migration],
-) -> Result<PostgresStore, OpenError> {
+/// Open it.
+pub async fn open(settings: &Settings, key: &DatabaseKey) -> Result<Opened, OpenError> {
     let address = address::read(settings)?;
     let tls = Tls::of(&address.trust)?;
     let pool = connect::pool(&address, &tls, settings, settings.connections.max(1))?;
@@ -38,7 +36,7 @@ pub async fn open_with(
     if let Some(why) = unfit(&pool).await.map_err(failed)? {
         return Err(OpenError::Unfit { name: name.clone(), why });
     }
-    migrate::apply(&pool, name, migrations).await?;
+    migrate::apply(&pool, name, MIGRATIONS).await?;
     if !has_key(&pool, key).await.map_err(failed)? {
         return Err(OpenError::WrongKey { name: name.clone() });
     }
@@ -47,7 +45,7 @@ pub async fn open_with(
     let patience = settings.connect_timeout;
     let database = Database { pool, store, bell, patience };
     let agent_database = Database { pool: agents, ..database.clone() };
-    Ok(PostgresStore { database, agent_database, key: key.clone(), listener: Arc::new(listener) })
+    Ok(Opened { database, agent_database, listener })
 }
 
 /// Why a server does not keep what the store promises.

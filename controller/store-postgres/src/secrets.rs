@@ -13,7 +13,7 @@ use uuid::Uuid;
 /// Whether `key` is the key of this database. One that has none yet gets it.
 pub async fn prepare(change: &Change, key: &DatabaseKey) -> Result<bool, Failure> {
     let Some(check) = key.check_value() else { return Ok(false) };
-    let sql = "INSERT INTO secret_key (check_value) VALUES ($1) ON CONFLICT (one) DO NOTHING";
+    let sql = "INSERT INTO secret_key (check_value) VALUES ($1) ON CONFLICT (id) DO NOTHING";
     change.execute(sql, &[&check]).await?;
     let stored = change.query_opt("SELECT check_value FROM secret_key", &[]).await?;
     let stored = stored.map(|row| row.try_get::<_, String>(0)).transpose()?;

@@ -1,4 +1,4 @@
-//! Who answers is known before anything is sent: TLS with the name and an authority, or nothing.
+//! The server proves who it is before anything is sent: TLS with its name and an authority, or nothing.
 
 use postgres_server::{Durability, PASSWORD, Server};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_check_value_tells_the_right_key() {
+    fn a_check_value_is_of_one_key() {
         let (key, other) = (DatabaseKey::generate().unwrap(), DatabaseKey::generate().unwrap());
         let check = key.check_value().unwrap();
         assert!(key.made(&check) && !other.made(&check) && !key.made("") && !key.made("anneal"));

@@ -30,7 +30,7 @@ pub async fn of_nodes(client: &Client, nodes: &[Uuid]) -> Result<BTreeMap<Uuid, 
 /// The contact of a node, locked; none: it has no row.
 async fn locked(change: &Change, node: Uuid) -> Result<Option<Contact>> {
     let row = change
-        .query_opt("SELECT doc FROM contact WHERE node = $1 FOR UPDATE", &[&node])
+        .query_opt(concat!("SELECT doc FROM contact WHERE node = $1", " FOR UPDATE"), &[&node])
         .await
         .map_err(failed(format_args!("reading the contact of node {node}")))?;
     row.map(|row| decode("contact", node, cell(&row, 0)?)).transpose()

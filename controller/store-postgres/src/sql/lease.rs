@@ -19,10 +19,14 @@ pub async fn take(
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Option<Lease>> {
-    const TAKE: &str = "INSERT INTO lease (node, epoch, holder, until) VALUES ($1, nextval('lease_epoch'), $2, $3)
-        ON CONFLICT (node) DO UPDATE SET epoch = excluded.epoch, holder = excluded.holder, until = excluded.until
-        WHERE lease.holder = excluded.holder OR lease.until <= $4
-        RETURNING epoch";
+    const TAKE: &str = concat!(
+        "INSERT INTO lease (node, epoch, holder, until) VALUES ($1, ",
+        "nextval('lease_epoch')",
+        ", $2, $3) ON CONFLICT (node)
+        DO UPDATE SET epoch = excluded.epoch, holder = excluded.holder, until = excluded.until",
+        " WHERE lease.holder = excluded.holder OR ",
+        "lease.until <= $4 RETURNING epoch"
+    );
     match change.query_opt(TAKE, &[&node, &&*text::stored(holder), &until.0, &now.0]).await {
         Ok(None) => Ok(None),
         Ok(Some(row)) => Ok(Some(Lease { node, epoch: cell::<i64>(&row, 0)?.cast_unsigned() })),
@@ -55,7 +59,7 @@ pub async fn release(change: &Change, lease: Lease) -> Result<()> {
 pub async fn is_newest(change: &Change, lease: Lease) -> Result<bool> {
     let found = change
         .query_opt(
-            "SELECT 1 FROM lease WHERE node = $1 AND epoch = $2 FOR SHARE",
+            concat!("SELECT 1 FROM lease WHERE node = $1 AND epoch = $2", " FOR SHARE"),
             &[&lease.node, &lease.epoch.cast_signed()],
         )
         .await;

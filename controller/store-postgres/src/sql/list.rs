@@ -179,13 +179,21 @@ fn parts(list: &List, largest: Option<Value>) -> Vec<Part> {
         true => format!("{column} DESC NULLS LAST, created_at, uuid"),
     };
     let part = |condition: Condition| Part { condition: Some(condition), order: order.clone() };
-    let null = || part(Condition::new(format!("{column} IS NULL"), []));
+    // As the index has them: rows of one value are in its order, whichever way the values go.
+    let ascending = |condition: Condition| Part {
+        condition: Some(condition),
+        order: format!("{column} NULLS FIRST, created_at, uuid"),
+    };
+    let of_value =
+        |condition: Condition| Part { condition: Some(condition), order: "created_at, uuid".to_owned() };
+    let null = || ascending(Condition::new(format!("{column} IS NULL"), []));
     let some = || part(Condition::new(format!("{column} IS NOT NULL"), []));
     // Within one value the order is that of creation, in both directions.
     let rest_of = |value: &Value, place: &Place| {
         let (same, beyond) = (Condition::equal(column, Some(value.clone())), beyond(place, ">"));
         let values = same.values.into_iter().chain(beyond.values);
-        part(Condition::new(format!("{} AND {}", same.sql, beyond.sql), values))
+        let both = Condition::new(format!("{} AND {}", same.sql, beyond.sql), values);
+        if value.is_none() { ascending(both) } else { of_value(both) }
     };
     let smaller = |value: Value| part(Condition::new(format!("{column} < $"), [value]));
     let mut parts = match (descending, after) {
@@ -200,7 +208,9 @@ fn parts(list: &List, largest: Option<Value>) -> Vec<Part> {
         (true, Some(place)) => vec![rest_of(&place.value, place), smaller(place.value.clone()), null()],
         (true, None) => match largest {
             // Many rows may have it: they are read in the order of an index, and nothing is sorted.
-            Some(value) => vec![part(Condition::equal(column, Some(value.clone()))), smaller(value), null()],
+            Some(value) => {
+                vec![of_value(Condition::equal(column, Some(value.clone()))), smaller(value), null()]
+            }
             None => vec![null()],
         },
     };

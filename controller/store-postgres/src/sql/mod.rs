@@ -7,6 +7,8 @@ pub mod contact;
 pub mod inventory;
 pub mod lease;
 pub mod list;
+#[cfg(test)]
+mod list_cost;
 pub mod node;
 pub mod node_list;
 pub mod resource;

@@ -71,7 +71,7 @@ pub async fn add(change: &Change, new: &NodeRow) -> Result<()> {
 pub async fn update(change: &Change, new: &NodeRow, events: &[Event], lease: Option<Lease>) -> Result<()> {
     // The document is long, and only some writes need to know how the node stood.
     const LOCK: &str =
-        "SELECT version, CASE WHEN $2 THEN doc END FROM node WHERE uuid = $1 FOR NO KEY UPDATE";
+        concat!("SELECT version, CASE WHEN $2 THEN doc END FROM node WHERE uuid = $1", " FOR NO KEY UPDATE");
     let node = &new.node;
     let becomes_available = node.provision_state == ProvisionState::Available && node.basis.is_none();
     let wants_state = becomes_available || !events.is_empty();
@@ -119,7 +119,7 @@ pub async fn delete(change: &Change, uuid: Uuid, expected: u64) -> Result<()> {
 
 /// A node, which no other transaction writes or deletes until the end of the transaction.
 pub async fn locked(change: &Change, key: &DatabaseKey, uuid: Uuid) -> Result<Node> {
-    let sql = "SELECT uuid, doc FROM node WHERE uuid = $1 FOR NO KEY UPDATE";
+    let sql = concat!("SELECT uuid, doc FROM node WHERE uuid = $1", " FOR NO KEY UPDATE");
     let row = change.query_opt(sql, &[&uuid]).await;
     let row = row.map_err(failed(format_args!("reading node {uuid}")))?;
     row.map_or_else(|| Err(StoreError::not_found(Noun::Node, uuid)), |row| of_row(key, &row))

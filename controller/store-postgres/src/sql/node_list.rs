@@ -15,7 +15,14 @@ use stored_secrets::DatabaseKey;
 
 /// The page that a query asks for.
 pub async fn page(change: &Change, key: &DatabaseKey, query: &NodeQuery) -> Result<NodePage> {
-    let list = List {
+    let found = list::find(change, &list(change, query).await?).await?;
+    let nodes = found.iter().take(query.limit).map(|row| node::of_row(key, row));
+    Ok(NodePage { nodes: nodes.collect::<Result<_>>()?, more: found.len() > query.limit })
+}
+
+/// How a page is found.
+pub(super) async fn list(change: &Change, query: &NodeQuery) -> Result<List> {
+    Ok(List {
         table: "node",
         conditions: conditions(change, &query.filter).await?,
         sort: query
@@ -24,10 +31,7 @@ pub async fn page(change: &Change, key: &DatabaseKey, query: &NodeQuery) -> Resu
         descending: query.descending,
         after: query.after.as_ref().map(|after| place(after, query.sort.map(kind_of_node_field))),
         limit: query.limit.saturating_add(1),
-    };
-    let found = list::find(change, &list).await?;
-    let nodes = found.iter().take(query.limit).map(|row| node::of_row(key, row));
-    Ok(NodePage { nodes: nodes.collect::<Result<_>>()?, more: found.len() > query.limit })
+    })
 }
 
 /// A place as rows have it.
