@@ -113,6 +113,16 @@ mod tests {
         assert_eq!(Wwn::from_wwid("t10.ATA     QEMU HARDDISK"), None);
     }
 
+    /// SBC-4 6.6.7: LBPRZ is in bits 4:2 of byte 5; its lowest bit says it.
+    #[test]
+    fn a_disk_says_whether_unmapped_blocks_read_as_zeroes() {
+        for (flags, expected) in [(0b100, true), (0b1_0100, true), (0, false), (0b1111_1011, false)] {
+            assert_eq!(unmap_reads_zero(&[0, 0xb2, 0, 4, 0, flags, 0, 0]), expected, "{flags:#b}");
+        }
+        assert!(!unmap_reads_zero(&[0, 0xb0, 0, 4, 0, 0b100, 0, 0]), "another page");
+        assert!(!unmap_reads_zero(&[0, 0xb2, 0, 1, 0, 0b100, 0, 0]), "a page that ends before");
+    }
+
     proptest! {
         #[test]
         fn no_page_makes_the_parsers_panic(page in prop::collection::vec(any::<u8>(), 0..600), code in 0usize..3) {

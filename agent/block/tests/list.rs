@@ -113,6 +113,27 @@ fn identities_of_a_server() {
     assert!(vda.read_only && !sda.read_only);
 }
 
+/// By the path of the device, as Linux 6.1 names it.
+#[test]
+fn how_a_disk_is_attached() {
+    let tree = Tree::new();
+    let attached = [
+        ("sda", "pci0000:00/0000:00:14.0/usb1/1-1/1-1:1.0/host6/target6:0:0/6:0:0:0", "usb"),
+        ("sdb", "pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0", "sata"),
+        ("sdc", "pci0000:00/0000:00:07.0/host1/port-1:0/end_device-1:0/target1:0:0/1:0:0:0", "sas"),
+        ("sdd", "pci0000:00/0000:00:08.0/host2/rport-2:0-0/target2:0:0/2:0:0:0", "fc"),
+        ("sde", "platform/host3/session1/target3:0:0/3:0:0:0", "iscsi"),
+        ("sdf", "pci0000:00/0000:00:06.0/virtio3/host4/target4:0:0/4:0:0:0", "scsi"),
+    ];
+    for (number, (name, path, _)) in attached.iter().enumerate() {
+        tree.disk(path, name, &format!("8:{}", number * 16), 2048);
+    }
+    let disks = tree.list().unwrap();
+    let found: Vec<_> = disks.iter().map(|disk| (disk.name.as_str(), disk.transport.as_deref())).collect();
+    let expected: Vec<_> = attached.iter().map(|(name, _, transport)| (*name, Some(*transport))).collect();
+    assert_eq!(found, expected);
+}
+
 #[test]
 fn what_is_no_disk_is_left_out_and_order_is_natural() {
     let tree = Tree::new();

@@ -25,15 +25,23 @@ mod samples;
 use crate::Store;
 use std::sync::Arc;
 
+/// Run checks, each on a new store.
+macro_rules! run {
+    ($make:ident, $($check:path),* $(,)?) => {$(
+        eprintln!("conformance: {}", stringify!($check));
+        Box::pin($check(Arc::new($make().await))).await;
+    )*};
+}
+
 /// Run every check, each on a new store of `make`. Panics at the first that fails.
 pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
-    macro_rules! run {
-        ($($check:path),* $(,)?) => {$(
-            eprintln!("conformance: {}", stringify!($check));
-            Box::pin($check(Arc::new(make().await))).await;
-        )*};
-    }
+    check_nodes(&make).await;
+    check_what_belongs_to_them(&make).await;
+}
+
+async fn check_nodes<S: Store + 'static>(make: impl AsyncFn() -> S) {
     run!(
+        make,
         nodes::a_node_comes_back_whole,
         nodes::a_look_returns_a_changed_node,
         nodes::lookup_by_ident,
@@ -54,6 +62,12 @@ pub async fn check<S: Store + 'static>(make: impl AsyncFn() -> S) {
         node_lists::pages_of_many_nodes,
         resource_lists::a_page_is_that_of_all_resources,
         resource_lists::pages_of_many_resources,
+    );
+}
+
+async fn check_what_belongs_to_them<S: Store + 'static>(make: impl AsyncFn() -> S) {
+    run!(
+        make,
         contact::a_token_is_given_once,
         contact::without_a_run_that_awaits_an_agent_there_is_no_token,
         contact::a_token_is_for_who_shows_the_nonce,

@@ -139,6 +139,7 @@ fn read(target: &dyn Target, offset: u64, length: u64) -> Result<Vec<u8>, Fault>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::FakeDisk;
     use proptest::prelude::*;
 
     fn member(uuid: &str, part: &str, parts: &[&str], version: u64) -> Member {
@@ -164,6 +165,25 @@ mod tests {
         assert_eq!(kept(&[&a, &b, &b]), 0, "one is there twice");
         assert_eq!(kept(&[&a, &member("1", "1", &["0", "1"], 8)]), 0, "one is older");
         assert_eq!(kept(&[&a, &b, &member("2", "0", &["0", "1"], 7)]), 2, "another array is another matter");
+    }
+
+    /// What was kept is written where zeroes are, and nowhere else.
+    #[test]
+    fn what_was_kept_comes_back_to_an_erased_disk_alone() {
+        let kept = Member { pieces: vec![(512, vec![7; 4])], ..member("1", "0", &["0"], 1) };
+        let erased = FakeDisk::new(vec![0; 4096], 512, Vec::new());
+        let rebuilt = write_back(&erased, &kept).unwrap();
+        let places: Vec<_> = rebuilt.iter().map(|one| (one.offset, one.bytes)).collect();
+        assert_eq!(places, [(512, 512)]);
+        let mut expected = vec![0; 4096];
+        expected[512..516].fill(7);
+        assert!(erased.content() == expected);
+
+        let mut used = vec![0; 4096];
+        used[1000] = 1;
+        let disk = FakeDisk::new(used.clone(), 512, Vec::new());
+        assert!(matches!(write_back(&disk, &kept), Err(Fault::Mismatch(_))));
+        assert!(disk.content() == used);
     }
 
     proptest! {

@@ -1,5 +1,5 @@
 //! Real controllers, and their API.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test uses a part")]
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
