@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use store::StoreError;
 
-/// Twice the log that SQLite writes before it copies the log into the database.
+/// Room for the log of some hundred deletes; the log has space of its own, too, once the writer was idle (`log_space.rs`).
 const BYTES: i64 = 8 << 20;
 
 /// The file of one database.

@@ -51,7 +51,7 @@ async fn started(dir: tempfile::TempDir, disk: &Path) -> Controller {
 #[tokio::test]
 async fn on_a_full_disk_reads_and_deletes_work_and_health_says_so() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = SmallDisk::mount(dir.path().join("state"), 24);
+    let disk = SmallDisk::mount(dir.path().join("state"), 48);
     let controller = started(dir, &disk.0).await;
     controller.make_manageable("n").await;
     assert_eq!(status(&controller, "GET", "/healthcheck").await, 200);
