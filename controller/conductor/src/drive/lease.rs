@@ -81,10 +81,11 @@ impl Conductor {
     }
 
     /// Do `action`, whose calls may take as long as `call` each, while the lease lasts. It is renewed meanwhile. Once no more
-    /// than `call` is left of it, nothing of the action is done any more, whatever happened to this process meanwhile.
+    /// than `call` is left of it, whatever happened to this process meanwhile, nothing of the action is done until the store has
+    /// renewed it: then no other controller has had the lease.
     ///
     /// # Errors
-    /// [`StoreError::Stale`] when this controller does not hold the lease, or could not renew it in time.
+    /// [`StoreError::Stale`] when this controller does not hold the lease.
     pub(super) async fn while_held<T>(
         &self,
         held: &mut HeldLease,
@@ -108,7 +109,13 @@ impl Conductor {
         let ended = loop {
             tokio::select! {
                 biased;
-                outcome = &mut guarded => break outcome.ok_or(StoreError::Stale(lease.node)),
+                outcome = &mut guarded => match outcome {
+                    Some(outcome) => break Ok(outcome),
+                    None => match self.renew_once(lease, call, &until).await {
+                        Some(lost) => break Err(lost),
+                        None => {}
+                    },
+                },
                 lost = &mut renewing => break Err(lost),
                 () = sleep(LOOK_EVERY) => {}
             }
@@ -121,14 +128,23 @@ impl Conductor {
     async fn keep_renewed(&self, lease: Lease, call: Duration, until: &AtomicI64) -> StoreError {
         loop {
             sleep(RENEW_EVERY).await;
-            match self.renewed(lease, call).await {
-                Ok(next) => until.store(next.0, Ordering::Relaxed),
-                Err(lost @ StoreError::Stale(_)) => return lost,
-                Err(error) => {
-                    tracing::warn!(node_uuid = %lease.node, error = %error.chain(), "cannot renew the lease; trying again");
-                }
+            if let Some(lost) = self.renew_once(lease, call, until).await {
+                return lost;
             }
         }
+    }
+
+    /// Try to renew a lease; the error if it is lost.
+    async fn renew_once(&self, lease: Lease, call: Duration, until: &AtomicI64) -> Option<StoreError> {
+        match self.renewed(lease, call).await {
+            Ok(next) => until.store(next.0, Ordering::Relaxed),
+            Err(lost @ StoreError::Stale(_)) => return Some(lost),
+            Err(error) => {
+                tracing::warn!(node_uuid = %lease.node, error = %error.chain(), "cannot renew the lease; trying again");
+                sleep(LOOK_EVERY).await;
+            }
+        }
+        None
     }
 
     /// Renew a lease; until when it lasts now.
