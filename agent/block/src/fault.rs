@@ -44,6 +44,20 @@ pub enum Fault {
     Cancelled,
 }
 
+impl Fault {
+    /// Whether it shows that the disk is gone. The kernel answers ENODEV before it removes the device from sysfs, where
+    /// [`Target::present`](crate::Target::present) looks.
+    pub(crate) fn is_of_gone_disk(&self) -> bool {
+        match self {
+            Self::Write { source, .. } | Self::Read { source, .. } | Self::Command { source, .. } => {
+                source.raw_os_error() == Some(libc::ENODEV)
+            }
+            Self::Vanished(_) => true,
+            Self::Mismatch(_) | Self::Cancelled => false,
+        }
+    }
+}
+
 /// An error with its causes, in one line.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

@@ -81,11 +81,17 @@ fn work(
             let seen = verify(target, method, Content::after(method, seed), &known, watch)?;
             confirm(target, required, record.verification.insert(seen))
         });
-        match result {
-            Ok(()) => record.ending = Ending::Erased,
-            Err(fault) => record.ending = ending(target, &fault),
-        }
-        if !matches!(record.ending, Ending::Failed(_)) || !target.present() {
+        let gone = match result {
+            Ok(()) => {
+                record.ending = Ending::Erased;
+                false
+            }
+            Err(fault) => {
+                record.ending = ending(target, &fault);
+                fault.is_of_gone_disk()
+            }
+        };
+        if gone || !matches!(record.ending, Ending::Failed(_)) || !target.present() {
             break;
         }
     }

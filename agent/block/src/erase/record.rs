@@ -56,9 +56,31 @@ pub(super) fn untried() -> Record {
 pub(crate) fn ending(target: &dyn Target, fault: &Fault) -> Ending {
     match fault {
         Fault::Cancelled => Ending::Cancelled,
-        fault if !target.present() && !matches!(fault, Fault::Vanished(_)) => {
+        Fault::Vanished(_) => Ending::Failed(chain(fault)),
+        fault if fault.is_of_gone_disk() || !target.present() => {
             Ending::Failed(Fault::Vanished(chain(fault)).to_string())
         }
         fault => Ending::Failed(chain(fault)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::FakeDisk;
+    use std::io;
+
+    /// Seen on a busy machine: the kernel answers ENODEV while sysfs still has the disk.
+    #[test]
+    fn a_disk_of_which_the_kernel_says_that_it_is_gone_vanished() {
+        let disk = FakeDisk::new(vec![0; 4096], 512, Vec::new());
+        let failed = |errno: i32| {
+            let source = io::Error::from_raw_os_error(errno);
+            ending(&disk, &Fault::Write { offset: 0, length: 512, source })
+        };
+        for (errno, vanished) in [(libc::ENODEV, true), (libc::EIO, false)] {
+            let Ending::Failed(reason) = failed(errno) else { panic!("it failed") };
+            assert_eq!(reason.starts_with("the disk vanished: write of 512 bytes"), vanished, "{reason}");
+        }
     }
 }
