@@ -225,20 +225,13 @@ impl Executor for LiveExecutor {
 
     fn unfenced_call(&self, contact: &Contact, action: &Action) -> Duration {
         match action {
-            Action::VerifyBmc
-            | Action::ReadPower
-            | Action::ReadState
-            | Action::SetPower(_)
-            | Action::ReadBootDevice
-            | Action::SetBootDevice
-            | Action::RestoreBootDevice(_)
-            | Action::RunStep { .. }
-            | Action::InspectBmc => bmc::LONGEST_REQUEST,
             Action::AskSteps(_)
             | Action::SendStep { .. }
             | Action::AskCommand { .. }
             | Action::CancelCommand { .. }
             | Action::CollectLogs(_) => self.agents.unfenced_call(contact),
+            // The rest is the BMC's.
+            _ => bmc::LONGEST_REQUEST,
         }
     }
 

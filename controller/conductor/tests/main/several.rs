@@ -67,6 +67,13 @@ async fn a_controller_that_stops_leaves_its_nodes_to_the_others() {
     let (world, (_, (stop, task)), (other, _running)) = in_the_middle_of_a_step().await;
     stop.cancel();
     task.await.unwrap();
+    let known = world.store.conductors().await.unwrap();
+    assert_eq!(
+        known.iter().map(|one| &one.hostname).collect::<Vec<_>>(),
+        [&other],
+        "its report is gone at once"
+    );
+    // The next question to the agent is due after five seconds.
     let took = until_it_acts(&world, &other).await;
     assert!(took <= Duration::from_secs(6), "{took:?}");
     arrives_with_each_step_run_once(&world).await;
