@@ -32,6 +32,7 @@ mod drivers;
 pub mod endpoint;
 mod error;
 mod fields;
+mod first_page;
 mod format;
 mod health;
 mod http;

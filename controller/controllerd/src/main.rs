@@ -122,6 +122,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let for_agents = database.for_agents();
     let drivers = bmc::DRIVERS.iter().map(|name| (*name).to_owned()).collect();
     let members = Members::alone(&config.name()).with_drivers(drivers);
+    let members = members.reached_at(boot_services::agent_api(&config, &identity));
     let app = api::App {
         store: store.clone(),
         clock: clock.clone(),
@@ -139,12 +140,12 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     listeners.serve_all(&identity, app, agents_app, &mut services).await?;
     let boot = BootServices {
         config: &config,
-        identity: &identity,
         store: for_agents,
         clock: clock.clone(),
         clients: classes.boot(),
         runtime: agents_runtime,
         stop: &stop,
+        members: members.clone(),
     };
     boot_services::start(boot, &mut services).await?;
 

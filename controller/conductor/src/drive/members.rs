@@ -53,6 +53,7 @@ impl Conductor {
             group: Some(self.settings.conductor_group.to_lowercase()).filter(|group| !group.is_empty()),
             drivers: self.members.drivers().to_vec(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            agent_api: self.members.agent_api().cloned(),
             started_at: self.started_at,
             reported_at: now,
             alive_until: now.after(self.pace().alive),
