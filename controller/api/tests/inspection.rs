@@ -283,7 +283,7 @@ async fn a_report_shows_the_nonce_of_its_boot() {
     api.port(&node, MAC).await;
     let boot = Boot::fresh();
     let nonce = boot.nonce.clone();
-    api.store.forget_agent(node.uuid, Some(boot)).await.unwrap();
+    api.store.forget_agent(node.uuid, Some(boot), None).await.unwrap();
     send_report(&api, report(MAC)).await.is(404);
     assert_eq!(api.store.inventory(node.uuid).await.unwrap(), None);
     let path = format!("/boot-nonce/{}{PATH}", nonce.expose());

@@ -279,7 +279,7 @@ async fn heartbeats_are_refused_with_ironics_words() {
         assert_eq!(api.everything().await, before, "{body}");
     }
     // After the controller has ended the boot, its token is worth nothing.
-    api.store.forget_agent(node.uuid, None).await.unwrap();
+    api.store.forget_agent(node.uuid, None, None).await.unwrap();
     let fault = api.at(68, "POST", "/v1/heartbeat/n", Some(good())).await.is(400).fault();
     assert_eq!(fault, "Invalid or missing agent token received.");
 }
@@ -333,7 +333,7 @@ async fn an_agent_shows_the_nonce_of_its_boot() {
     let node = cleaning(&api).await;
     let boot = Boot::fresh();
     let nonce = boot.nonce.clone();
-    api.store.forget_agent(node.uuid, Some(boot)).await.unwrap();
+    api.store.forget_agent(node.uuid, Some(boot), None).await.unwrap();
     let lookup = format!("/v1/lookup?addresses={MAC}");
     let before = api.store.contact(node.uuid).await.unwrap();
     let other = BootNonce::fresh();

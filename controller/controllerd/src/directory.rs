@@ -180,7 +180,7 @@ mod tests {
         store.write_resource(ResourceWrite::Create(port), None).await.unwrap();
         let boot = Boot::fresh();
         let nonce = boot.nonce.expose().to_owned();
-        store.forget_agent(node, Some(boot)).await.unwrap();
+        store.forget_agent(node, Some(boot), None).await.unwrap();
         let directory = Directory {
             store,
             clock: Arc::new(SystemClock::default()),

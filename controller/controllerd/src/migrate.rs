@@ -182,8 +182,8 @@ mod tests {
         store.record_heartbeat(uuid, "token", beat).await.unwrap();
         let catalogue =
             Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: Timestamp(3) };
-        store.put_catalogue(uuid, StepKind::Clean, catalogue.clone()).await.unwrap();
-        store.put_catalogue(uuid, StepKind::Deploy, catalogue).await.unwrap();
+        store.put_catalogue(uuid, StepKind::Clean, catalogue.clone(), None).await.unwrap();
+        store.put_catalogue(uuid, StepKind::Deploy, catalogue, None).await.unwrap();
         let (found, source) = (json!({"cpu": {"count": 1.5}}), "agent".to_owned());
         let inventory =
             Inventory { inventory: found, plugin_data: json!({}), at: Timestamp(4), source, ruled: false };

@@ -1,10 +1,11 @@
 //! One seed from its beginning to its end.
 
 use crate::clock_jumps;
+use crate::controllers::Controllers;
 use crate::faults::Faults;
 use crate::held;
 use crate::http::Request;
-use crate::invariants::end;
+use crate::invariants::{end, watch_due};
 use crate::machine::Machine;
 use crate::rng::SimRng;
 use crate::storm;
@@ -15,6 +16,7 @@ use serde_json::json;
 use std::cell::Cell;
 use std::sync::{Arc, Once};
 use std::time::Duration;
+use store::prelude::*;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -56,14 +58,20 @@ thread_local! {
 
 /// Run a seed: a small world, or one of `nodes`; a `loud` one prints what happens.
 pub fn run(seed: u64, nodes: Option<usize>, loud: bool) -> Outcome {
+    run_with(seed, Controllers::drawn(seed), nodes, loud)
+}
+
+/// The same with these controllers.
+pub fn run_with(seed: u64, controllers: Controllers, nodes: Option<usize>, loud: bool) -> Outcome {
     within(|| async move {
         let machines = |rng: &SimRng| {
             let drawn = usize::try_from(rng.number(1..5)).unwrap_or(1);
             (0..nodes.unwrap_or(drawn)).map(|index| Machine::drawn(rng, index)).collect()
         };
-        let world = World::new(seed, machines, loud);
+        let world = World::with(seed, &controllers, machines, loud);
         let mut faults = Faults::drawn(&world.rng);
         faults.clock_jumps = clock_jumps::drawn(seed, faults.lasts);
+        faults.controllers = controllers;
         world.trace.note(|| format!("seed {seed}: {} nodes, {faults:?}", world.machines.len()));
         tokio::select! {
             biased;
@@ -119,6 +127,10 @@ async fn story(world: &Arc<World>, faults: &Faults) {
     if faults.is_calm() {
         *held(&world.calm_since) = Some(world.now());
     }
+    let mut watching = JoinSet::new();
+    if world.disk.is_shared() {
+        watching.spawn(watch_due(world.clone()));
+    }
     {
         let mut users = JoinSet::new();
         for machine in &world.machines {
@@ -136,7 +148,7 @@ async fn story(world: &Arc<World>, faults: &Faults) {
 
 /// Enrol every node while nothing goes wrong.
 pub async fn begin(world: &Arc<World>) {
-    world.start_controller();
+    world.hosts.iter().for_each(|host| world.start_controller(host.index));
     for machine in &world.machines {
         User::of(world, machine).enrol().await;
     }

@@ -4,6 +4,7 @@ use super::conductor::Conductor;
 use model::{ConductorReport, ProvisionState, Timestamp};
 use std::time::Duration;
 use store::StoreError;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// A smaller difference, in microseconds, is that of the way to the store and back.
@@ -24,6 +25,8 @@ pub(super) struct Pace {
 
 /// Where others take over the nodes of one that is silent. Two reports may be late or lost.
 const SHARED: Pace = Pace { every: Duration::from_secs(2), alive: Duration::from_secs(8) };
+/// How often a controller that starts tries to reach a shared store.
+const JOIN_EVERY: Duration = Duration::from_secs(1);
 /// Where no other controller does; each report is a write to the disk.
 const ALONE: Pace = Pace { every: Duration::from_secs(60), alive: Duration::from_secs(180) };
 
@@ -41,6 +44,22 @@ impl Conductor {
             Err(error) => {
                 tracing::warn!(error = %error.chain(), "cannot report this controller or read the others; trying again");
                 false
+            }
+        }
+    }
+
+    /// Meet the others before anything is driven. While a shared store cannot be read, this controller knows neither their time, by
+    /// which leases expire, nor who else drives nodes. False when it is stopped before it could.
+    pub(super) async fn join(&self, stop: &CancellationToken) -> bool {
+        loop {
+            self.meet().await;
+            if !self.store.is_shared() || !self.members.alive().is_empty() {
+                return true;
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return false,
+                () = tokio::time::sleep(JOIN_EVERY) => {}
             }
         }
     }

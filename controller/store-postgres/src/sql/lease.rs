@@ -66,6 +66,14 @@ pub async fn is_newest(change: &Change, lease: Lease) -> Result<bool> {
     found.map(|row| row.is_some()).map_err(failed(format_args!("reading the lease of node {}", lease.node)))
 }
 
+/// Refuses a write under a lease of this node that is not the newest.
+pub async fn check(change: &Change, node: Uuid, lease: Option<Lease>) -> Result<()> {
+    match lease {
+        Some(lease) if lease.node != node || !is_newest(change, lease).await? => Err(StoreError::Stale(node)),
+        _ => Ok(()),
+    }
+}
+
 /// The holders of the leases of these nodes that are not expired.
 pub async fn holders(client: &Client, nodes: &[Uuid], now: Timestamp) -> Result<BTreeMap<Uuid, String>> {
     let found =

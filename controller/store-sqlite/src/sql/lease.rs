@@ -8,7 +8,7 @@ use crate::writer::Change;
 use crate::written::{LeaseState, Written};
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
-use store::{Lease, Result};
+use store::{Lease, Result, StoreError};
 use uuid::Uuid;
 
 pub fn take(
@@ -71,6 +71,14 @@ pub fn is_newest(connection: &Connection, lease: Lease) -> Result<bool> {
             statement.exists(params![lease.epoch.cast_signed(), lease.node.to_string()])
         })
         .map_err(failed(format_args!("reading the lease of node {}", lease.node)))
+}
+
+/// Refuses a write under a lease of this node that is not the newest.
+pub fn check(connection: &Connection, node: Uuid, lease: Option<Lease>) -> Result<()> {
+    match lease {
+        Some(lease) if lease.node != node || !is_newest(connection, lease)? => Err(StoreError::Stale(node)),
+        _ => Ok(()),
+    }
 }
 
 /// The lease of a node.
