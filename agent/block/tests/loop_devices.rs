@@ -3,7 +3,8 @@
 
 use crate::common::{Loop, lvm_label, md_superblock, pattern, run, survivors};
 use block::{
-    Ending, Fill, Method, OpenError, Passes, Refusal, Target, erase, erase_metadata, judge, methods,
+    Ending, Fill, Holder, HolderKind, Method, OpenError, Passes, Refusal, Target, TeardownStep, erase,
+    erase_metadata, judge, methods,
 };
 use std::num::NonZeroU8;
 use std::os::unix::fs::OpenOptionsExt;
@@ -232,6 +233,149 @@ fn a_mounted_disk_is_refused_and_cannot_be_opened() {
     let error = opened.unwrap_err();
     assert!(error.to_string().contains("something else uses it"), "{error}");
     assert_eq!(judge(&disk.probe()), []);
+}
+
+/// Where something is mounted for a test, and what of it a failed test would leave.
+struct Mounted {
+    point: tempfile::TempDir,
+}
+
+impl Mounted {
+    fn new(disk: &Loop) -> Self {
+        run("mkfs.ext4", &["-q", "-F", disk.node()]);
+        let mounted = Mounted { point: tempfile::tempdir().unwrap() };
+        run("mount", &[disk.node(), mounted.at()]);
+        mounted
+    }
+
+    fn at(&self) -> &str {
+        self.point.path().to_str().unwrap()
+    }
+
+    fn step(&self, disk: &Loop) -> TeardownStep {
+        TeardownStep::Unmount { what: disk.name(), at: self.point.path().into() }
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        while Command::new("umount").arg("-l").arg(self.at()).output().unwrap().status.success() {}
+    }
+}
+
+#[test]
+fn what_uses_a_disk_is_taken_down_and_waited_for_while_it_is_busy() {
+    let [swap, disk] = [(); 2].map(|()| Loop::new(&vec![0; usize::try_from(16 * MIB).unwrap()]));
+    run("mkswap", &[swap.node()]);
+    run("swapon", &[swap.node()]);
+    let mounted = Mounted::new(&disk);
+    // A mount cannot go while something in it is open.
+    let open = std::fs::File::open(mounted.at()).unwrap();
+    let moment = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        drop(open);
+    });
+    let steps = [TeardownStep::SwapOff { what: swap.name() }, mounted.step(&disk)];
+    let taken = block::take_down(&block::Roots::default(), &steps);
+    moment.join().unwrap();
+    let used = [&swap, &disk].map(|disk| !judge(&disk.probe()).is_empty());
+    let _ = Command::new("swapoff").arg(swap.node()).output().unwrap();
+    assert!(taken.is_ok() && used == [false; 2], "{taken:?} {used:?}");
+}
+
+#[test]
+fn a_mount_is_known_by_its_device_number_and_only_what_is_seen_there_is_unmounted() {
+    let disk = Loop::new(&vec![0; usize::try_from(16 * MIB).unwrap()]);
+    let mounted = Mounted::new(&disk);
+    run("umount", &[mounted.at()]);
+    // By a name that is gone, as of a volume that was renamed.
+    let (major, minor) = disk.probe().disk.dev;
+    let name = disk.node().to_owned() + "-renamed";
+    use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+    mknod(name.as_str(), SFlag::S_IFBLK, Mode::S_IRUSR | Mode::S_IWUSR, makedev(major.into(), minor.into()))
+        .unwrap();
+    run("mount", &[&name, mounted.at()]);
+    std::fs::remove_file(&name).unwrap();
+    run("mount", &["-t", "tmpfs", "none", mounted.at()]);
+    let steps = [mounted.step(&disk)];
+    let covered = block::take_down(&block::Roots::default(), &steps).unwrap_err();
+    assert_eq!(covered.step, steps[0]);
+    assert!(block::fault::chain(&covered).contains("something else is mounted over it"), "{covered:?}");
+    run("umount", &[mounted.at()]);
+    assert_eq!(judge(&disk.probe()).len(), 1, "it was left alone");
+    block::take_down(&block::Roots::default(), &steps).unwrap();
+    assert_eq!(judge(&disk.probe()), []);
+}
+
+#[test]
+fn a_partition_that_is_looked_at_for_a_moment_is_forgotten_when_it_is_let_go() {
+    let (disk, _) = used_disk(64 * MIB);
+    let device = disk.open();
+    // As udev does with what was written.
+    let looked_at = std::fs::File::open(disk.partition(1)).unwrap();
+    let moment = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        drop(looked_at);
+    });
+    let record = erase_metadata(&device, &());
+    moment.join().unwrap();
+    assert_eq!(record.ending, Ending::Erased, "{record:?}");
+    assert!(disk.probe().disk.partitions.is_empty());
+}
+
+/// Names the disk to the test that runs again as a program of its own.
+const CHILD: &str = "ANNEAL_TEST_REREAD";
+
+/// Not a test of its own: the program that [`a_table_that_cannot_be_read_again_is_an_error`] starts.
+#[test]
+fn the_program_that_may_not_read_tables_again() {
+    let Some(node) = std::env::var_os(CHILD) else { return };
+    let roots = block::Roots::default();
+    let disk = block::list(&roots, &block::Filter::Only(vec![node.into()])).unwrap().remove(0);
+    let device = block::Device::open(&roots, &block::Probe { disk, ..block::Probe::default() }).unwrap();
+    let error = device.forget_partitions().unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
+}
+
+#[test]
+fn a_table_that_cannot_be_read_again_is_an_error() {
+    let disk = Loop::sparse(4 * MIB, &[]);
+    let again = ["--exact", "loop_devices::the_program_that_may_not_read_tables_again"];
+    let program = std::env::current_exe().unwrap();
+    let mut without = Command::new("setpriv");
+    without.arg("--bounding-set=-sys_admin").arg(program).args(again).env(CHILD, disk.node());
+    let output = without.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+fn what_is_on_the_volumes_above_a_disk_is_read_once_each() {
+    let [disk, first, second, silent] = [(); 4].map(|()| Loop::sparse(64 * MIB, &[]));
+    run("mkswap", &[first.node()]);
+    run("mkfs.ext4", &["-q", "-F", second.node()]);
+    run("mkswap", &[silent.node()]);
+    // Loop devices in the place of volumes.
+    let volume = |name: &str, over: &Loop| Holder {
+        name: over.name(),
+        kind: HolderKind::Lvm(name.to_owned()),
+        path: over.path.clone(),
+        size: 64 * MIB,
+        ..Holder::default()
+    };
+    let mut listed = disk.probe().disk;
+    listed.holders = vec![
+        volume("vg-swap", &first),
+        volume("vg-data", &second),
+        volume("vg-swap", &first),
+        Holder { suspended: true, ..volume("vg-asleep", &silent) },
+        Holder { kind: HolderKind::Multipath("mpatha".to_owned()), ..volume("", &silent) },
+    ];
+    let probe = block::probe(&listed).unwrap();
+    let above: Vec<(&str, &str)> =
+        probe.above.iter().map(|layer| (layer.what.as_str(), layer.signatures[0].name.as_str())).collect();
+    let named = [0, 1].map(|at: usize| listed.holders[at].to_string());
+    assert_eq!(above, [(named[0].as_str(), "swap"), (&named[1], "ext4")]);
 }
 
 #[test]
