@@ -26,7 +26,6 @@ mod agents;
 mod bmc;
 mod controller;
 mod disk;
-mod network;
 mod replay;
 mod scenarios;
 mod stock;
@@ -35,7 +34,7 @@ mod vendor;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Parser, ValueEnum};
-use contract::{certificate, ironic, peers, process};
+use contract::{certificate, ironic, network, peers, process};
 use scenarios::Scenario;
 use std::path::PathBuf;
 use std::process::ExitCode;

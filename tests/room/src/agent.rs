@@ -77,9 +77,9 @@ impl Call {
         Self { id, token, body }
     }
 
-    /// The command; `None`: it is a question.
+    /// The command, if it is one that can be read.
     pub fn command(&self) -> Option<CommandRequest> {
-        self.body.as_ref().and_then(|body| serde_json::from_slice(body).ok())
+        self.body.as_deref().and_then(|body| serde_json::from_slice(body).ok())
     }
 
     /// Whether it is a command, and no question.
