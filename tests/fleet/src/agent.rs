@@ -159,7 +159,7 @@ impl Answer for Heard {
 /// When it cannot make its certificate.
 pub async fn live(machine: &Arc<Machine>, boot: u32, line: &CommandLine) -> Result<()> {
     let agent = Agent::new(machine.clone())?;
-    let mut contact = Contact::new(machine.clone(), line.controller.clone(), line.nonce.clone())?;
+    let mut contact = Contact::new(machine.clone(), line)?;
     if line.inspects {
         inspect(&agent, &mut contact).await;
     }
@@ -267,8 +267,6 @@ async fn ask(agent: &Agent, contact: &mut Contact, own: Option<&Token>) -> Resul
     let path = format!("/v1/lookup?addresses={mac}&anneal_boot_id={boot_id}");
     let (status, body) = contact.ask(LOOKUP_MICROVERSION, Method::GET, &path, Vec::new()).await?;
     let found = lookup::judge(status, &body, own)?;
-    let answer: Value = serde_json::from_slice(&body)?;
-    contact.learn(&answer["config"]["anneal"]);
     ensure!(found.extension, "the controller does not offer Anneal's extension");
     Ok(found)
 }
@@ -279,11 +277,7 @@ async fn beat(agent: &Agent, contact: &mut Contact, found: &LookupResult) -> Out
         return Outcome::Accepted;
     }
     match try_to_beat(agent, contact, found).await {
-        Ok((202, body)) => {
-            let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
-            contact.learn(&answer["anneal"]);
-            Outcome::Accepted
-        }
+        Ok((202, _)) => Outcome::Accepted,
         Ok((status @ (400 | 401 | 403 | 404), body)) => {
             let text = String::from_utf8_lossy(&body);
             eprintln!("anneal-fleet: node {}: heartbeat: {status} {text}", machine.number);

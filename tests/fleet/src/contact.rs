@@ -1,5 +1,6 @@
 //! An agent's way to its controllers: the one that booted it, and when that does not answer the others that it knows of.
 
+use crate::firmware::CommandLine;
 use crate::journal::What;
 use crate::machine::Machine;
 use anyhow::{Context, Result, anyhow, ensure};
@@ -7,7 +8,6 @@ use bench::client::{Answer, Route, send_at};
 use hyper::Method;
 use pinned_tls::{Accept, Pin, client_config};
 use rustls::client::Resumption;
-use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,12 +27,21 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Of the first of these URLs, with this pin.
+    /// Those of URLs with commas between them, each with the pin at its place.
+    ///
+    /// # Errors
+    /// Those of [`Endpoint::read`].
+    pub fn list(urls: &str, pins: Option<&str>) -> Result<Vec<Self>> {
+        let mut pins = pins.into_iter().flat_map(|pins| pins.split(','));
+        urls.split(',').map(|url| Self::read(url, pins.next())).collect()
+    }
+
+    /// Of this URL, with this pin.
     ///
     /// # Errors
     /// When it names no IP address and port, or https without a pin.
-    pub fn read(urls: &str, pin: Option<&str>) -> Result<Self> {
-        let url = urls.split(',').next().unwrap_or_default().trim_end_matches('/');
+    pub fn read(url: &str, pin: Option<&str>) -> Result<Self> {
+        let url = url.trim_end_matches('/');
         let (scheme, address) = url.split_once("://").with_context(|| format!("no URL: {url}"))?;
         let pin = match scheme {
             "https" => Some(
@@ -53,14 +62,13 @@ pub struct Contact {
 }
 
 impl Contact {
-    /// At the controller that booted the machine.
+    /// The controllers that the boot script names, the one that it is from first, and those that the simulator was told of.
     ///
     /// # Errors
     /// When rustls refuses its own defaults.
-    pub fn new(machine: Arc<Machine>, booted_by: Endpoint, nonce: String) -> Result<Self> {
-        let known = machine.shared.setup.controllers.clone();
-        let mut contact = Self { machine, nonce, routes: Vec::new(), at: 0 };
-        contact.add(booted_by)?;
+    pub fn new(machine: Arc<Machine>, line: &CommandLine) -> Result<Self> {
+        let known = [&line.controllers[..], &machine.shared.setup.controllers].concat();
+        let mut contact = Self { machine, nonce: line.nonce.clone(), routes: Vec::new(), at: 0 };
         known.into_iter().try_for_each(|endpoint| contact.add(endpoint))?;
         Ok(contact)
     }
@@ -79,19 +87,6 @@ impl Contact {
         let route = Route { to: endpoint.address, from: self.machine.address, tls, nonce };
         self.routes.push((endpoint, route));
         Ok(())
-    }
-
-    /// Learns of further controllers from an answer: `controllers` in its object `anneal`, each with `url` and `pin`.
-    pub fn learn(&mut self, anneal: &Value) {
-        for told in anneal["controllers"].as_array().into_iter().flatten() {
-            let read = Endpoint::read(told["url"].as_str().unwrap_or_default(), told["pin"].as_str());
-            if let Err(error) = read.and_then(|endpoint| self.add(endpoint)) {
-                eprintln!(
-                    "anneal-fleet: node {}: a controller that it was told of: {error:#}",
-                    self.machine.number
-                );
-            }
-        }
     }
 
     /// The answer, in this microversion, of the first controller that gives one, beginning with the one that gave the last.
@@ -138,9 +133,14 @@ mod tests {
     #[test]
     fn a_controller_is_known_by_its_url_and_its_pin() {
         let pin = format!("sha256:{}", "0a".repeat(32));
-        let read = Endpoint::read("https://10.99.1.2:6385,https://10.99.2.2:6385", Some(&pin)).unwrap();
+        let read = Endpoint::read("https://10.99.1.2:6385", Some(&pin)).unwrap();
         assert_eq!(read, Endpoint { address: "10.99.1.2:6385".parse().unwrap(), pin: pin.parse().ok() });
         assert_eq!(Endpoint::read("http://127.0.0.1:1", None).unwrap().pin, None);
+        let other = format!("sha256:{}", "0b".repeat(32));
+        let (urls, pins) = ("https://10.99.1.2:6385,https://10.99.2.2:6385", format!("{pin},{other}"));
+        let both = Endpoint::list(urls, Some(&pins)).unwrap();
+        assert_eq!((both.len(), &both[0], both[1].pin), (2, &read, other.parse().ok()));
+        assert!(Endpoint::list(urls, Some(&pin)).is_err(), "the second has no pin");
         for bad in ["", "127.0.0.1:1", "https://127.0.0.1:1", "http://name:1"] {
             assert!(Endpoint::read(bad, None).is_err(), "{bad}");
         }

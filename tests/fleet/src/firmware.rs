@@ -22,8 +22,8 @@ const WAIT: Duration = Duration::from_secs(5);
 /// What the kernel command line tells the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
-    /// The controller that the node booted from.
-    pub controller: Endpoint,
+    /// The controller that the node booted from, and those that it names beside itself.
+    pub controllers: Vec<Endpoint>,
     /// Of the boot.
     pub nonce: String,
     /// The agent is to report its hardware.
@@ -37,10 +37,10 @@ impl CommandLine {
     /// When it names no controller, or no nonce.
     pub fn read(line: &str) -> Result<Self> {
         let url = parameter(line, "ipa-api-url").context("ipa-api-url")?;
-        let pin = parameter(line, "anneal.pin");
+        let pins = parameter(line, "anneal.pin");
         let nonce = parameter(line, "anneal.boot-nonce").with_context(|| NONCE_HEADER)?.to_owned();
         let inspects = parameter(line, "ipa-inspection-callback-url").is_some();
-        Ok(Self { controller: Endpoint::read(url, pin)?, nonce, inspects })
+        Ok(Self { controllers: Endpoint::list(url, pins)?, nonce, inspects })
     }
 }
 
@@ -99,7 +99,7 @@ mod tests {
         );
         let read = CommandLine::read(&line).unwrap();
         assert_eq!((&read.nonce[..], read.inspects), ("n", false));
-        assert_eq!(read.controller, Endpoint::read("https://127.0.0.1:6385", Some(&pin)).unwrap());
+        assert_eq!(read.controllers, [Endpoint::read("https://127.0.0.1:6385", Some(&pin)).unwrap()]);
         let inspects = format!("{line} ipa-inspection-callback-url=https://127.0.0.1:6385/v1/x");
         assert!(CommandLine::read(&inspects).unwrap().inspects);
         assert!(CommandLine::read("quiet").is_err());
