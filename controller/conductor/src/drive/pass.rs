@@ -73,6 +73,8 @@ impl Conductor {
         match self.take_lease(uuid).await {
             Ok(Some(held)) => pass.lease = Some(held),
             Ok(None) => return,
+            // Removed since it was read.
+            Err(StoreError::NotFound { .. }) => return,
             Err(error) => {
                 return tracing::error!(node_uuid = %uuid, error = %error.chain(), "cannot take the lease");
             }
