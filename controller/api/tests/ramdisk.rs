@@ -14,13 +14,13 @@ const MAC: &str = "52:54:00:12:34:56";
 const NOT_FOUND: &str = "Resource could not be found.";
 const KEY: &str = "ed25519:d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
 
-async fn cleaning(api: &Api) -> Node {
+pub async fn cleaning(api: &Api) -> Node {
     let node = api.node_awaiting_agent("n").await;
     api.port(&node, MAC).await;
     node
 }
 
-async fn token(api: &Api) -> String {
+pub async fn token(api: &Api) -> String {
     let answer = api.at(62, "GET", &format!("/v1/lookup?addresses={MAC}"), None).await.is(200);
     answer.body["config"]["agent_token"].as_str().unwrap().to_owned()
 }
@@ -149,7 +149,7 @@ async fn old_agents_get_no_token() {
     assert_eq!(api.store.contact(node.uuid).await.unwrap().token, None);
 }
 
-fn beat(token: &str) -> Value {
+pub fn beat(token: &str) -> Value {
     json!({"callback_url": "http://127.0.0.1:9999", "agent_token": token, "agent_version": "13.0.0"})
 }
 

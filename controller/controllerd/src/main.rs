@@ -120,13 +120,18 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let bmcs = open_bmcs(&config);
     let for_agents = database.for_agents();
-    let drivers = bmc::DRIVERS.iter().map(|name| (*name).to_owned()).collect();
-    let members = Members::alone(&config.name()).with_drivers(drivers);
-    let members = members.reached_at(boot_services::agent_api(&config, &identity));
+    let members = Members::alone(&config.name())
+        .with_drivers(config.enabled_hardware_types.clone())
+        .reached_at(boot_services::agent_api(&config, &identity));
     let app = api::App {
         store: store.clone(),
         clock: clock.clone(),
-        drivers: Arc::new(drivers::BmcDrivers::new(bmcs.clone(), config.conductor.clone(), agents.clone())),
+        drivers: Arc::new(drivers::BmcDrivers::new(
+            &config.enabled_hardware_types,
+            bmcs.clone(),
+            config.conductor.clone(),
+            agents.clone(),
+        )),
         bundles: Some(Arc::new(bundles)),
         images,
         certificate_key: Some(certificate_key.public().to_string()),
@@ -189,7 +194,7 @@ fn open_bmcs(config: &Config) -> bmc::Builtin {
     if config.bmc.networks.is_empty() {
         tracing::info!("bmc.networks is not set: the controller connects to BMCs at every address");
     }
-    bmc::Builtin::new(config.bmc.clone())
+    bmc::Builtin::new(config.bmc.clone()).enabling(&config.enabled_hardware_types)
 }
 
 /// What calls agents.

@@ -103,6 +103,12 @@ async fn volumes_change_while_the_node_is_off() {
     api.delete(&path).await.is(204);
 }
 
+/// What became of an allocation that is wished for.
+async fn allocated(api: &Api, wish: Value) -> Value {
+    let made = api.post("/v1/allocations", wish).await.is(201).body;
+    api.get(&format!("/v1/allocations/{}", made["uuid"].as_str().unwrap())).await.is(200).body
+}
+
 #[tokio::test]
 async fn an_allocation_is_given_a_free_node_that_suits_it() {
     let api = Api::new();
@@ -125,7 +131,7 @@ async fn an_allocation_is_given_a_free_node_that_suits_it() {
         .await;
     }
     let wish = json!({"name": "wish-right", "resource_class": "cpu", "traits": ["CUSTOM_X"]});
-    let given = api.post("/v1/allocations", wish).await.is(201).body;
+    let given = allocated(&api, wish).await;
     assert_eq!((&given["state"], &given["last_error"]), (&json!("active"), &Value::Null));
     let node = api.get("/v1/nodes/wish-right").await.body;
     assert_eq!(given["node_uuid"], node["uuid"], "the one of the same name");
@@ -136,10 +142,10 @@ async fn an_allocation_is_given_a_free_node_that_suits_it() {
 
     let second =
         json!({"resource_class": "cpu", "traits": ["CUSTOM_X"], "candidate_nodes": ["right", "no-trait"]});
-    let second = api.post("/v1/allocations", second).await.is(201).body;
+    let second = allocated(&api, second).await;
     assert_eq!(second["node_uuid"], api.get("/v1/nodes/right").await.body["uuid"]);
     let third = json!({"resource_class": "cpu", "traits": ["CUSTOM_X"]});
-    let third = api.post("/v1/allocations", third).await.is(201).body;
+    let third = allocated(&api, third).await;
     assert_eq!((&third["state"], &third["node_uuid"]), (&json!("error"), &Value::Null));
     assert!(third["last_error"].as_str().unwrap().ends_with("requested traits CUSTOM_X."), "{third}");
     for (query, count) in

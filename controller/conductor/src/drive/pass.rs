@@ -100,8 +100,10 @@ impl Conductor {
             Ok(Some(held)) => pass.lease = Some(held),
             // It may be that of a controller that has died, and nothing rings when it expires.
             Ok(None) => pass.later = Some(Later::Held),
+            // Removed since it was read.
+            Err(StoreError::NotFound { .. }) => {}
             Err(error) => {
-                tracing::error!(node_uuid = %uuid, error = %error.chain(), "cannot take the lease")
+                tracing::error!(node_uuid = %uuid, error = %error.chain(), "cannot take the lease");
             }
         }
         pass.lease.is_some()
