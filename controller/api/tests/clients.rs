@@ -8,7 +8,6 @@ use crate::rights::world::World;
 use api::{Auth, Settings};
 use model::{Basis, Node, PowerState, ProvisionState};
 use serde_json::{Value, json};
-use store::prelude::*;
 
 #[tokio::test]
 async fn an_allocation_is_allocating_when_it_is_created_whatever_becomes_of_it() {
