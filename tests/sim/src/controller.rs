@@ -21,6 +21,8 @@ use tower::ServiceExt;
 
 /// Largest body that is read.
 const BODY: usize = 64 << 20;
+/// How often a process that stands still looks whether it may go on.
+const THAWS: Duration = Duration::from_secs(5);
 /// After SIGTERM a service manager waits so long before it kills.
 const STOPS_WITHIN: Duration = Duration::from_secs(90);
 
@@ -56,7 +58,8 @@ impl Life {
             }
             let until = held(&self.frozen).filter(|until| *until > Instant::now());
             match until {
-                Some(until) => tokio::time::sleep_until(until).await,
+                // It may go on sooner: the end of the storm ends this, too.
+                Some(until) => tokio::time::sleep_until(until.min(Instant::now() + THAWS)).await,
                 None => return,
             }
         }

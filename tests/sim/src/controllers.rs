@@ -13,11 +13,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 /// Makes the stream of a seed another than that of everything else.
 const STREAM: u64 = 0x7365_7665_7261_6c00;
 /// By how many milliseconds the clock of a machine is ahead when its controller starts, or behind.
-const AHEAD: [i64; 5] = [0, 20, 900, 70_000, 5 * 3_600_000];
+const AHEAD: [i64; 4] = [0, 900, 70_000, 5 * 3_600_000];
 
 /// What happens to a controller, or to what it works with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Blow {
+pub enum Disturbance {
     /// `kill -9`; it is started again later, or never.
     Kill,
     /// SIGTERM: it hands its nodes over and ends; the same.
@@ -36,7 +36,7 @@ pub enum Blow {
     StoreGone,
 }
 
-/// A blow to one controller at one moment.
+/// A disturbance of one controller at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ControllerFault {
     /// When, as a part of the storm.
@@ -44,7 +44,7 @@ pub struct ControllerFault {
     /// Which controller.
     pub host: usize,
     /// What.
-    pub blow: Blow,
+    pub what: Disturbance,
     /// For how long; `None`: for good.
     pub lasts: Option<Duration>,
 }
@@ -84,7 +84,7 @@ impl Controllers {
             (0..rng.number(3..14)).map(|_| ControllerFault::drawn(rng, ahead.len())).collect();
         faults.sort_by(|one, other| one.at.total_cmp(&other.at));
         for (host, _) in stays.iter().enumerate().filter(|(_, stays)| !**stays) {
-            let ends = |fault: &&mut ControllerFault| fault.host == host && fault.blow.ends();
+            let ends = |fault: &&mut ControllerFault| fault.host == host && fault.what.ends();
             if let Some(last) = faults.iter_mut().rev().find(ends) {
                 last.lasts = None;
             }
@@ -99,13 +99,13 @@ impl Controllers {
 
     /// Whether no run need fail of what happens to them.
     pub fn are_harmless(&self) -> bool {
-        self.faults
-            .iter()
-            .all(|fault| !matches!(fault.blow, Blow::PauseInCall | Blow::CutFromNodes | Blow::CutOff))
+        self.faults.iter().all(|fault| {
+            !matches!(fault.what, Disturbance::PauseInCall | Disturbance::CutFromNodes | Disturbance::CutOff)
+        })
     }
 }
 
-impl Blow {
+impl Disturbance {
     fn ends(self) -> bool {
         matches!(self, Self::Kill | Self::Stop)
     }
@@ -113,8 +113,8 @@ impl Blow {
 
 impl ControllerFault {
     fn drawn(rng: &SimRng, hosts: usize) -> Self {
-        use Blow::*;
-        const ALL: [Blow; 12] = [
+        use Disturbance::*;
+        const ALL: [Disturbance; 12] = [
             Kill,
             Kill,
             Kill,
@@ -128,9 +128,9 @@ impl ControllerFault {
             CutOff,
             StoreGone,
         ];
-        let blow = *rng.pick(&ALL);
+        let what = *rng.pick(&ALL);
         let long = rng.chance(0.2);
-        let lasts = match blow {
+        let lasts = match what {
             Kill | Stop if long => 60..900,
             Kill | Stop => 0..60,
             StoreGone if long => 60..200,
@@ -142,7 +142,7 @@ impl ControllerFault {
         Self {
             at: rng.unit(),
             host: usize::try_from(rng.number(0..hosts)).unwrap_or_default(),
-            blow,
+            what,
             lasts: Some(rng.seconds(lasts)),
         }
     }
@@ -167,21 +167,21 @@ impl World {
         let host = &self.hosts[fault.host];
         let lasts = fault.lasts.unwrap_or_default();
         let until = Instant::now() + lasts;
-        self.trace.note(|| format!("{}: {:?} for {:?}", host.name, fault.blow, fault.lasts));
-        match fault.blow {
-            Blow::Kill => self.kill_soon(fault.host).await,
-            Blow::Stop => self.stop_controller(fault.host).await,
-            Blow::Pause => self.freeze_controller(fault.host, until),
-            Blow::PauseInCall => host.stop_in_call(lasts),
-            Blow::CutFromStore => host.cut_store(until),
-            Blow::CutFromNodes => host.cut_nodes(until),
-            Blow::CutOff => {
+        self.trace.note(|| format!("{}: {:?} for {:?}", host.name, fault.what, fault.lasts));
+        match fault.what {
+            Disturbance::Kill => self.kill_soon(fault.host).await,
+            Disturbance::Stop => self.stop_controller(fault.host).await,
+            Disturbance::Pause => self.freeze_controller(fault.host, until),
+            Disturbance::PauseInCall => host.stop_in_call(lasts),
+            Disturbance::CutFromStore => host.cut_store(until),
+            Disturbance::CutFromNodes => host.cut_nodes(until),
+            Disturbance::CutOff => {
                 host.cut_store(until);
                 host.cut_nodes(until);
             }
-            Blow::StoreGone => self.hosts.iter().for_each(|host| host.cut_store(until)),
+            Disturbance::StoreGone => self.hosts.iter().for_each(|host| host.cut_store(until)),
         }
-        if !fault.blow.ends() {
+        if !fault.what.ends() {
             self.change_lasts(until).await;
             return self.catch_up();
         }
@@ -232,10 +232,17 @@ mod tests {
         assert_eq!(worlds[7], Controllers::drawn(7));
         let with = |count: usize| worlds.iter().filter(|world| world.ahead.len() == count).count();
         assert!(with(0) > 60 && with(2) > 30 && with(3) > 30);
-        for blow in [Blow::Kill, Blow::Stop, Blow::Pause, Blow::PauseInCall, Blow::CutOff, Blow::StoreGone] {
+        for what in [
+            Disturbance::Kill,
+            Disturbance::Stop,
+            Disturbance::Pause,
+            Disturbance::PauseInCall,
+            Disturbance::CutOff,
+            Disturbance::StoreGone,
+        ] {
             assert!(
-                worlds.iter().flat_map(|world| &world.faults).any(|fault| fault.blow == blow),
-                "{blow:?}"
+                worlds.iter().flat_map(|world| &world.faults).any(|fault| fault.what == what),
+                "{what:?}"
             );
         }
         assert!(worlds.iter().flat_map(|world| &world.faults).any(|fault| fault.lasts.is_none()));

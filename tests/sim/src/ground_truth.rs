@@ -157,6 +157,8 @@ pub struct GroundTruth {
     pub kills: Vec<Timestamp>,
     /// When anything happened to a controller that may have cost it a node.
     pub interruptions: Vec<Timestamp>,
+    /// How often a controller took over a lease that another had not released.
+    pub takeovers: usize,
     /// Of calls.
     pub next_call: u64,
     /// How often agents were killed.
@@ -174,6 +176,7 @@ impl GroundTruth {
             rescues: vec![0; machines],
             kills: Vec::new(),
             interruptions: Vec::new(),
+            takeovers: 0,
             next_call: 0,
             agent_kills: 0,
             looks: 0,

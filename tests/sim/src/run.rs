@@ -44,6 +44,8 @@ pub struct Outcome {
     pub writes: u64,
     /// How often the controller was killed.
     pub kills: usize,
+    /// How often a controller took over a lease that another had not released.
+    pub takeovers: usize,
     /// Steps that really began.
     pub steps: usize,
     /// How often a conductor looked at what is due.
@@ -115,6 +117,7 @@ pub fn summed_up(world: &World, seed: u64, faults: Faults) -> Outcome {
         hash,
         writes,
         kills: ground_truth.kills.len(),
+        takeovers: ground_truth.takeovers,
         steps: ground_truth.machines.iter().map(|machine| machine.executions.len()).sum(),
         looks: ground_truth.looks,
         seconds: Duration::from_secs_f64(world.clock.seconds()).as_secs(),

@@ -24,6 +24,8 @@ pub struct Sum {
     pub steps: usize,
     /// Kills of controllers.
     pub kills: usize,
+    /// Leases that a controller took over from another one.
+    pub takeovers: usize,
     /// Seconds of the worlds.
     pub seconds: u64,
 }
@@ -35,6 +37,7 @@ impl Sum {
         self.writes += outcome.writes;
         self.steps += outcome.steps;
         self.kills += outcome.kills;
+        self.takeovers += outcome.takeovers;
         self.seconds += outcome.seconds;
         if let Some(violation) = &outcome.violation {
             self.broken += 1;
@@ -47,13 +50,14 @@ impl fmt::Display for Sum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "simulation: {} seeds, {} broke a rule; {} stored writes, {} steps, {} kills of the controller, {} h \
-             of simulated time",
+            "simulation: {} seeds, {} broke a rule; {} stored writes, {} steps, {} kills of controllers, {} leases \
+             taken over, {} h of simulated time",
             self.seeds,
             self.broken,
             self.writes,
             self.steps,
             self.kills,
+            self.takeovers,
             self.seconds / 3600
         )?;
         for (rule, times) in &self.rules {

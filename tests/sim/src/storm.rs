@@ -63,6 +63,7 @@ pub fn calm_down(world: &Arc<World>) {
             world.start_controller(host.index);
         }
     }
+    world.changed();
     world.trace.note(|| "the storm is over".to_owned());
 }
 

@@ -75,7 +75,7 @@ impl Wire {
         // What an ironic-python-agent gets late it does late: nothing could be promised (docs). It gets it before the pause.
         let (fenced, stops) = (machine.agent_kind == Some(Kind::Anneal), self.life.stops_in_call(world));
         if fenced && !stops.is_zero() {
-            sleep(stops).await;
+            self.life.goes_on().await;
         }
         let answer = carry(world, machine, call, certificate).await;
         if self.life.host.reaches_nodes() { answer } else { cut() }

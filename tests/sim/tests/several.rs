@@ -8,11 +8,11 @@ const SEEDS: u64 = 60;
 
 #[test]
 fn controllers_that_die_pause_and_are_cut_off_break_no_rule() {
-    let mut kills = 0;
+    let mut takeovers = 0;
     for seed in 0..SEEDS {
         let outcome = run_with(seed, Controllers::of_world(seed, true), None, false);
         assert_eq!(outcome.violation, None, "seed {seed}: {:?}", outcome.faults.controllers);
-        kills += outcome.kills;
+        takeovers += outcome.takeovers;
     }
-    assert!(kills > 20, "{kills}");
+    assert!(takeovers > 10, "{takeovers}");
 }

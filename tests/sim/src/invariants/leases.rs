@@ -25,15 +25,16 @@ const LOOK: Duration = Duration::from_secs(4);
 /// A lease was given. One that has not expired is given to nobody else: an epoch fences no BMC.
 pub fn taken(world: &World, host: &Host, lease: Lease, until: Timestamp) {
     let Some(machine) = world.machine(lease.node) else { return };
-    let chronicle = &mut held(&world.ground_truth).machines[machine.index];
+    let mut ground_truth = held(&world.ground_truth);
+    let chronicle = &mut ground_truth.machines[machine.index];
     let epoch = lease.epoch;
     if chronicle.epoch.replace(epoch).is_some_and(|before| before >= epoch) {
         world.violated("a_lease_is_newer_than_all_before", format!("{} epoch {epoch}", machine.name));
     }
     let before = chronicle.lease.replace(HeldBy { host: host.index, epoch, until });
-    if let Some(before) = before.filter(|before| before.host != host.index)
-        && before.until.since(world.now()) > CLOCKS
-    {
+    let Some(before) = before.filter(|before| before.host != host.index) else { return };
+    ground_truth.takeovers += 1;
+    if before.until.since(world.now()) > CLOCKS {
         let what = format!("{} took {}, held until {:?}", host.name, machine.name, before.until);
         world.violated("a_lease_is_not_taken_before_it_expires", what);
     }
