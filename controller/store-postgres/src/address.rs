@@ -25,6 +25,11 @@ pub struct Settings {
     pub statement_timeout: Duration,
 }
 
+/// Milliseconds for which a transaction may wait for its controller. One that is frozen or cut off in the middle of a
+/// transaction keeps the locks of its rows, and with them others from taking its nodes over: no longer than they need to
+/// see that it is gone.
+const IDLE_MS: u32 = 5000;
+
 /// Connections for the calls of clients without any right.
 pub const AGENT_CONNECTIONS: usize = 4;
 
@@ -112,7 +117,9 @@ pub fn read(settings: &Settings) -> Result<Address, OpenError> {
     let given = config.get_options().map(|given| format!("{given} ")).unwrap_or_default();
     let limit = settings.statement_timeout.as_millis().max(1);
     config
-        .options(format!("{given}-c statement_timeout={limit} -c idle_in_transaction_session_timeout=60000"))
+        .options(format!(
+            "{given}-c statement_timeout={limit} -c idle_in_transaction_session_timeout={IDLE_MS}"
+        ))
         .application_name("anneal-controller")
         .connect_timeout(settings.connect_timeout)
         // A network that is cut off is noticed within half a minute, also by the connection that only listens.
@@ -197,5 +204,15 @@ mod tests {
         assert!(!format!("{settings:?}").contains("hunter2"));
         let options = address.config.get_options().unwrap();
         assert!(options.contains("statement_timeout=30000"), "{options}");
+    }
+
+    #[test]
+    fn a_transaction_waits_for_its_controller_no_longer_than_the_others() {
+        let address = read(&Settings::at("postgres://u@127.0.0.1/a")).unwrap();
+        let options = address.config.get_options().unwrap();
+        let idle = options.split("idle_in_transaction_session_timeout=").nth(1).unwrap();
+        let idle: u32 = idle.split(' ').next().unwrap().parse().unwrap();
+        // A controller that has been silent for 8 s counts as gone.
+        assert!((1..8000).contains(&idle), "{options}");
     }
 }

@@ -28,6 +28,9 @@ impl PostgresStore {
 
 async fn copy(change: &mut Change, key: &DatabaseKey, source: &dyn Store, last_epoch: u64) -> Result<()> {
     const EPOCH: &str = "SELECT setval('lease_epoch', GREATEST($1, nextval('lease_epoch')))";
+    // All nodes of the source are read between two statements.
+    let patient = "SET LOCAL idle_in_transaction_session_timeout = 0";
+    change.batch(patient).await.map_err(failed("beginning to copy"))?;
     check_empty(change).await?;
     let epoch = last_epoch.cast_signed();
     change.query(EPOCH, &[&epoch]).await.map_err(failed("setting the next epoch of leases"))?;

@@ -16,7 +16,7 @@ pub mod judge;
 pub mod place;
 pub mod round;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use judge::{Disturbance, Verdict};
 use lab::net::Netns;
 use place::Place;
@@ -61,20 +61,31 @@ pub fn run(program: &Path, shape: &Shape) -> Result<Vec<Outcome>> {
 
 async fn all(room: &Netns, program: &Path, shape: &Shape) -> Result<Vec<Outcome>> {
     let mut place = Place::start(room, program, shape.nodes).await?;
+    let outcomes = several(&mut place, shape).await;
+    let is_good = |outcomes: &Vec<Outcome>| outcomes.iter().all(|one| one.verdict.violations.is_empty());
+    if !outcomes.as_ref().is_ok_and(is_good) {
+        println!("the logs of the controllers are in {}", place.keep().display());
+    }
+    outcomes
+}
+
+async fn several(place: &mut Place, shape: &Shape) -> Result<Vec<Outcome>> {
     let mut outcomes = Vec::new();
     let mut rounds = shape.rounds;
     for seed in shape.seed.. {
         if rounds == 0 {
             break;
         }
-        let calm = round::run(&mut place, seed, None).await?;
+        let calm =
+            round::run(place, seed, None).await.with_context(|| format!("seed {seed}, undisturbed"))?;
         let p99 = calm.p99();
         println!("seed {seed}: undisturbed, the median node arrives after {:?}, p99 {p99:?}", calm.median());
         let verdict = judge::judge(&calm, None, None);
         outcomes.push(Outcome { seed, what: "undisturbed".to_owned(), verdict });
         for mishap in Mishap::ALL.into_iter().take(rounds) {
             let plan = Plan::of(mishap, seed, calm.median());
-            let record = round::run(&mut place, seed, Some(&plan)).await?;
+            let what = || format!("seed {seed}: {plan}");
+            let record = round::run(place, seed, Some(&plan)).await.with_context(what)?;
             let disturbance =
                 record.disturbed_at.map(|at| Disturbance { at, victim: plan.victim.to_owned() });
             let verdict = judge::judge(&record, disturbance.as_ref(), Some(p99));
