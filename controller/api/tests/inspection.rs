@@ -6,7 +6,6 @@ use axum::http::Request;
 use model::boot::Boot;
 use model::{Cursor, Inventory, Node, ProvisionState, Run, RunKind};
 use serde_json::{Value, json};
-use store::prelude::*;
 
 const PATH: &str = "/v1/continue_inspection";
 const MAC: &str = "52:54:00:12:34:56";

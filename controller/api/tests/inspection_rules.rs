@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use store::prelude::*;
 use store::{Members, SystemClock};
 use tokio_util::sync::CancellationToken;
 

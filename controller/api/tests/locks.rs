@@ -7,7 +7,6 @@ use model::{Node, PowerState, PowerTarget, ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use store::prelude::*;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 

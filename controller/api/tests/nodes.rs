@@ -4,7 +4,6 @@ use crate::common::{Api, await_agent, fixture, keys};
 use model::agent::{AgentKind, AgentState};
 use model::{Catalogue, CatalogueStep, Node, ProvisionState, Timestamp, Wait};
 use serde_json::{Value, json};
-use store::prelude::*;
 use store::{HeartbeatRecord, StepKind, TokenRequest};
 
 #[tokio::test]

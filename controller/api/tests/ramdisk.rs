@@ -9,7 +9,6 @@ use model::boot::{AGENT_KIND, Boot, BootNonce};
 use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use store::TokenRequest;
-use store::prelude::*;
 
 const MAC: &str = "52:54:00:12:34:56";
 const NOT_FOUND: &str = "Resource could not be found.";

@@ -12,7 +12,6 @@ use axum::body::Body;
 use axum::http::Request;
 use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
-use store::prelude::*;
 use uuid::Uuid;
 
 /// A request, and what it must be answered.

@@ -3,7 +3,6 @@
 use crate::common::{Api, keys};
 use model::{ConductorReport, Node, PowerState, ProvisionState, Timestamp};
 use serde_json::{Value, json};
-use store::prelude::*;
 
 #[tokio::test]
 async fn a_chassis_with_nodes_stays() {
