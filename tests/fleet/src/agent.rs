@@ -1,4 +1,4 @@
-//! The agent of one boot: it reports the hardware, looks itself up, sends heartbeats, and runs what it is told.
+//! The agent of one boot: it reports the hardware, looks itself up, sends heartbeats, and runs the commands that it gets.
 
 use crate::behaviour::Chance;
 use crate::contact::Contact;

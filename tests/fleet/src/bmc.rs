@@ -1,4 +1,4 @@
-//! The BMCs: Redfish (DMTF DSP0266, DSP0268) with one system each, told apart by the address that a client connected to.
+//! The BMCs: Redfish (DMTF DSP0266, DSP0268) with one system each, distinguished by the address that a client connected to.
 
 use crate::journal::{What, now};
 use crate::machine::{BootSetting, Machine};

@@ -62,7 +62,7 @@ pub struct Contact {
 }
 
 impl Contact {
-    /// The controllers that the boot script names, the one that it is from first, and those that the simulator was told of.
+    /// The controllers that the boot script names, the one that it is from first, and those that the simulator was started with.
     ///
     /// # Errors
     /// When rustls refuses its own defaults.

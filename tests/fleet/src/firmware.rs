@@ -19,10 +19,10 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Before a script that was withheld is asked for again: what the script itself says.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// What the kernel command line tells the agent.
+/// What the kernel command line passes to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
-    /// The controller that the node booted from, and those that it names beside itself.
+    /// The controller that the node booted from, and those that it names in addition to itself.
     pub controllers: Vec<Endpoint>,
     /// Of the boot.
     pub nonce: String,
@@ -53,7 +53,7 @@ pub async fn boot(machine: &Machine) -> Option<CommandLine> {
         match script {
             BootScript::Disk => return None,
             BootScript::Ramdisk(line) => break line,
-            // Such a script asks the server that it is from, for ever.
+            // Such a script asks the server that it is from, without limit.
             BootScript::Wait => sleep(WAIT).await,
         }
         script = fetch(machine, server).await.unwrap_or(BootScript::Wait);

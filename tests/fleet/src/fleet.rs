@@ -26,13 +26,13 @@ pub struct Setup {
     pub nodes: u32,
     /// Their addresses.
     pub network: Network,
-    /// BMCs serve HTTPS, with a certificate that nobody knows; else HTTP.
+    /// BMCs serve HTTPS, with a certificate that no client knows; else HTTP.
     pub bmc_tls: bool,
     /// How they behave.
     pub behaviour: Behaviour,
     /// Where boot scripts are served. The first that answers boots a node.
     pub boot: Vec<SocketAddr>,
-    /// Controllers that every agent knows of beside the one that booted it.
+    /// Controllers that every agent knows of in addition to the one that booted it.
     pub controllers: Vec<Endpoint>,
 }
 
@@ -153,7 +153,7 @@ impl Doors {
         self.network.number(to).and_then(|number| self.machines.get(usize::try_from(number).ok()?))
     }
 
-    /// Serves everybody who may connect, without end.
+    /// Serves every client that may connect, without end.
     async fn open<F>(
         self,
         listener: TcpListener,

@@ -31,7 +31,7 @@ impl Network {
     }
 
     /// Whether a client may speak to the nodes. The listeners are bound to every address of the machine, so on loopback
-    /// nobody from outside is answered.
+    /// no client from outside is answered.
     pub fn admits(self, peer: IpAddr) -> bool {
         peer.is_loopback() || self == Self::NAMESPACE
     }

@@ -104,8 +104,8 @@ pub async fn run(shape: &Shape, dir: &Path) -> Result<Report> {
     let fleet = Fleet::start(setup, Journal::Nowhere, shape.seed).await?;
     let waits = Arc::<Mutex<Vec<Duration>>>::default();
     let most = Arc::<Mutex<u64>>::default();
-    let mut beside = JoinSet::new();
-    beside.spawn(apart(look_on(controller.clone(), waits.clone(), most.clone())));
+    let mut alongside = JoinSet::new();
+    alongside.spawn(apart(look_on(controller.clone(), waits.clone(), most.clone())));
     let (pid, nodes) = (controller.pid(), f64::from(shape.nodes.max(1)));
     let mut phases = Vec::new();
     let clock = || -> Result<(Instant, Duration)> { Ok((Instant::now(), cpu::of_process(pid)?)) };
@@ -126,10 +126,10 @@ pub async fn run(shape: &Shape, dir: &Path) -> Result<Report> {
         reach(&controller, state, shape).await?;
         phases.push(phase(name, begun)?);
     }
-    if let Some(ended) = beside.try_join_next() {
+    if let Some(ended) = alongside.try_join_next() {
         ended??;
     }
-    drop(beside);
+    drop(alongside);
     let mut waits = std::mem::take(&mut *room::held(&waits));
     waits.sort_unstable();
     let p99 = waits.get((waits.len() * 99).div_ceil(100).max(1) - 1).copied().unwrap_or_default();

@@ -106,7 +106,7 @@ impl Cable {
         Ok(Self { ends })
     }
 
-    /// From here on every packet of either end is dropped, and nobody is told: a queue without a place, which needs no module
+    /// From here on every packet of either end is dropped, and neither end gets an error: a queue without a place, which needs no module
     /// of the kernel that a small one lacks.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Cable {
     ///
     /// # Errors
     /// When `tc` fails, for example because it is not cut.
-    pub fn mend(&self) -> Result<()> {
+    pub fn join(&self) -> Result<()> {
         self.each(&["delete"], &[])
     }
 
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     #[ignore = "root: cargo xtask test"]
-    fn a_cable_that_is_cut_drops_what_either_end_sends_and_tells_nobody() {
+    fn a_cable_that_is_cut_drops_what_either_end_sends_without_an_error() {
         let name = |end: &str| format!("an-lab-{end}-{}", std::process::id());
         let (near, far) = (Netns::create(&name("near")).unwrap(), Netns::create(&name("far")).unwrap());
         let end = |netns, interface, address| End { netns, interface, address };
@@ -248,7 +248,7 @@ mod tests {
         let error = connect().unwrap_err();
         let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
         assert_eq!(kind, Some(ErrorKind::TimedOut), "{error:#}");
-        cable.mend().unwrap();
+        cable.join().unwrap();
         connect().unwrap();
     }
 }

@@ -7,7 +7,7 @@ use postgres_server::Server;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// `client`: the address of who wrote.
+/// `client`: the address of the writer.
 const SCHEMA: &str = "
 CREATE SCHEMA judge;
 CREATE FUNCTION judge.micros() RETURNS bigint LANGUAGE sql AS

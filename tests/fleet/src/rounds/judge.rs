@@ -21,7 +21,7 @@ pub struct LeaseChange {
     pub at: i64,
     /// The node's number.
     pub node: u32,
-    /// Who has it from here on; `None`: it was released.
+    /// The holder from here on; `None`: it was released.
     pub holder: Option<String>,
     /// Its epoch.
     pub epoch: u64,
@@ -36,9 +36,9 @@ pub struct NodeWrite {
     pub at: i64,
     /// The node's number.
     pub node: u32,
-    /// Who wrote.
+    /// The writer.
     pub by: String,
-    /// Who had the lease, if anybody, expired or not.
+    /// The holder of the lease, if there was one, expired or not.
     pub holder: Option<String>,
     /// The state that was written.
     pub state: String,
@@ -110,7 +110,7 @@ pub struct Verdict {
     /// Steps that may be run again and were.
     pub repeated: usize,
     /// Nodes that are later than that because the victim had their leases for a BMC call: those last as long as such a call may
-    /// take, and nobody may take them over before.
+    /// take, and no other controller may take them over before.
     pub waited: usize,
     /// What does not hold.
     pub violations: Vec<String>,
@@ -203,7 +203,7 @@ fn may_command(
     }
 }
 
-/// A row is written by who has its lease, or once for each request of an operator, while nobody else works on it.
+/// A row is written by the holder of its lease, or once for each request of an operator, while no controller works on it.
 fn judge_writes(record: &Record, verdict: &mut Verdict) {
     let mut without: BTreeMap<u32, usize> = BTreeMap::new();
     for NodeWrite { node, by, holder, state, .. } in &record.writes {
@@ -290,9 +290,9 @@ fn judge_takeover(record: &Record, leases: &Leases<'_>, disturbance: &Disturbanc
         Some(after) if after > TAKEOVER => {
             verdict.violations.push(format!("takeover begins after {after:?}"));
         }
-        None => {
-            verdict.violations.push(format!("nobody took over any of the {} nodes of {victim}", bereft.len()))
-        }
+        None => verdict
+            .violations
+            .push(format!("no controller took over any of the {} nodes of {victim}", bereft.len())),
         Some(_) => {}
     }
 }
@@ -436,6 +436,6 @@ mod tests {
         });
         assert!(in_a_call.violations.is_empty() && in_a_call.waited == 1, "{in_a_call}");
         found(|record| record.leases[1].at = 31 * SECOND, "takeover begins after 16s");
-        found(|record| record.leases.truncate(1), "nobody took over");
+        found(|record| record.leases.truncate(1), "no controller took over");
     }
 }

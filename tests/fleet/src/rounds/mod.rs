@@ -8,7 +8,7 @@
 //!     └── cable ── namespace "c3": controller c3     judge.rs     pure: what must hold, and what did not
 //! ```
 //!
-//! Each controller has an address of its own, by which BMCs, agents and PostgreSQL know who speaks. Operators use its Unix
+//! Each controller has an address of its own, by which BMCs, agents and PostgreSQL know it. Operators use its Unix
 //! socket, which no cut reaches.
 
 pub mod audit;

@@ -203,7 +203,7 @@ fn share_key(dir: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// PostgreSQL believes whoever connects from a controller's namespace.
+/// PostgreSQL believes every client from a controller's namespace.
 fn admit(server: &Server) -> Result<()> {
     let path = server.dir().join("data/pg_hba.conf");
     let mut file = std::fs::OpenOptions::new().append(true).open(path)?;
@@ -300,8 +300,8 @@ impl Controller {
     ///
     /// # Errors
     /// When it is not cut off.
-    pub fn mend(&self) -> Result<()> {
-        self.cable.mend()
+    pub fn join(&self) -> Result<()> {
+        self.cable.join()
     }
 
     /// Where it serves agents, and the certificate that it has made for itself.

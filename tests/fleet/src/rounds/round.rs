@@ -72,7 +72,7 @@ impl Plan {
             // It is started again for the next run.
             Mishap::Killed => Ok(()),
             Mishap::Frozen => victim.signal(Signal::SIGCONT),
-            Mishap::CutOff => victim.mend(),
+            Mishap::CutOff => victim.join(),
         }
     }
 }
@@ -130,7 +130,7 @@ pub async fn run(place: &mut Place, seed: u64, plan: Option<&Plan>) -> Result<Re
     for (operator, own) in asking.collect::<Vec<_>>() {
         operator::ask(&operator, own, "provide").await?;
     }
-    // A controller that is not the victim tells where the nodes are.
+    // A controller that is not the victim reports where the nodes are.
     let other = place.controllers.iter().find(|one| plan.is_none_or(|plan| plan.victim != one.name));
     let operator = other.context("another controller")?.operator.clone();
     let (mut arrived, mut progress) = (BTreeMap::new(), Progress::default());
