@@ -64,11 +64,14 @@ fn sim(options: &[String]) -> Result<()> {
     if options.is_empty() { sh::run(Command::new(&sim).arg("--fleet")) } else { Ok(()) }
 }
 
-/// The controller killed at every write, then at every commit: leases and contact with agents too.
+/// The controller killed at every write, then at every commit: leases and contact with agents too; with either store.
 fn kill() -> Result<()> {
     let (program, kill) = fault_points::build()?;
-    sh::run(&mut fault_points::kill(&program, &kill))?;
-    sh::run(fault_points::kill(&program, &kill).arg("--any"))
+    for store in ["sqlite", "postgres"] {
+        sh::run(fault_points::kill(&program, &kill).args(["--store", store]))?;
+        sh::run(fault_points::kill(&program, &kill).args(["--store", store, "--any"]))?;
+    }
+    Ok(())
 }
 
 /// A thousand kills of an erase at random moments, each seen from outside.
