@@ -1,6 +1,7 @@
 //! BMCs: they are slow, they fail, and they may do what was requested although the answer was lost.
 
 use crate::controller::Life;
+use crate::ground_truth::Target;
 use crate::held;
 use crate::invariants;
 use crate::machine::Machine;
@@ -116,8 +117,8 @@ impl SimBmc {
         does: impl FnOnce(&Arc<World>, &Arc<Machine>) -> T + Send + 'static,
     ) -> Result<T, BmcError> {
         self.life.goes_on().await;
-        let longest = Some(bmc::LONGEST_REQUEST);
-        let call = invariants::begun(&self.world, &self.life, &self.machine, action, longest);
+        let changes = Some(Target::Bmc);
+        let call = invariants::begun(&self.world, &self.life, &self.machine, action, changes);
         let answer = self.carry(action, does).await;
         call.ended();
         answer

@@ -93,6 +93,15 @@ pub struct HeldBy {
     pub until: Timestamp,
 }
 
+/// Who refuses no call that comes late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A BMC.
+    Bmc,
+    /// An ironic-python-agent.
+    ForeignAgent,
+}
+
 /// A call of a controller that may still have an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenCall {
@@ -100,8 +109,8 @@ pub struct OpenCall {
     pub number: u64,
     /// Whose.
     pub host: usize,
-    /// It changes something, and nothing refuses it when it is late.
-    pub changes: bool,
+    /// It changes something there, and nothing refuses it when it is late.
+    pub changes: Option<Target>,
     /// Whatever becomes of its caller, it has ended then.
     pub ends_by: Instant,
 }

@@ -2,6 +2,7 @@
 
 use crate::commands;
 use crate::controller::Life;
+use crate::ground_truth::Target;
 use crate::invariants::{self, InCall};
 use crate::machine::Machine;
 use crate::world::{Delivery, World};
@@ -47,8 +48,9 @@ impl AgentTransport for Wire {
         let steps = |command: CommandRequest| command.name.contains(".execute_");
         let changes = !is_fenced && call.command().is_some_and(steps);
         // Ours refuses what comes too late. It may be asked by whoever had the lease a moment ago.
-        let open = (!is_fenced)
-            .then(|| invariants::begun(world, &self.life, &machine, "call", changes.then_some(PATIENCE)));
+        let open = (!is_fenced).then(|| {
+            invariants::begun(world, &self.life, &machine, "call", changes.then_some(Target::ForeignAgent))
+        });
         let answer = self.carry(&machine, call, certificate).await;
         self.life.goes_on().await;
         open.into_iter().for_each(InCall::ended);

@@ -1,10 +1,11 @@
 //! Which controller may act on a node. Sentences without a source are of issue 18, "Several controllers".
 
 use crate::controller::Life;
-use crate::ground_truth::{HeldBy, OpenCall};
+use crate::ground_truth::{HeldBy, OpenCall, Target};
 use crate::held;
 use crate::host::Host;
 use crate::machine::Machine;
+use crate::wire::PATIENCE;
 use crate::world::World;
 use bmc::LONGEST_REQUEST;
 use model::Timestamp;
@@ -83,14 +84,14 @@ impl InCall {
     }
 }
 
-/// A controller begins a call that no epoch fences. "No BMC call begun under [a lost lease]"; what changes something waits until no call of
-/// the controller before can be under way.
+/// A controller begins a call that no epoch fences. "No BMC call begun under [a lost lease]"; what changes something waits until no such call
+/// of the controller before can be under way there.
 pub fn begun(
     world: &Arc<World>,
     life: &Life,
     machine: &Machine,
     what: &str,
-    longest: Option<Duration>,
+    changes: Option<Target>,
 ) -> InCall {
     let (host, now) = (life.host.index, Instant::now());
     let mut ground_truth = held(&world.ground_truth);
@@ -103,14 +104,14 @@ pub fn begun(
         world.violated("no_call_without_the_lease", what);
     }
     chronicle.calls.retain(|call| call.ends_by > now);
-    let other = chronicle.calls.iter().find(|call| call.host != host && call.changes);
-    if let Some(other) = other.filter(|_| longest.is_some()) {
+    let other = chronicle.calls.iter().find(|call| call.host != host && call.changes == changes);
+    if let Some(other) = other.filter(|_| changes.is_some()) {
         let left = other.ends_by - now;
         let what = format!("{} {what} of {}, {other:?} for {left:?}", life.host.name, machine.name);
         world.violated("a_change_waits_for_the_call_of_the_controller_before", what);
     }
-    let ends_by = now + longest.unwrap_or(LONGEST_REQUEST);
-    chronicle.calls.push(OpenCall { number, host, changes: longest.is_some(), ends_by });
+    let ends_by = now + if changes == Some(Target::ForeignAgent) { PATIENCE } else { LONGEST_REQUEST };
+    chronicle.calls.push(OpenCall { number, host, changes, ends_by });
     InCall { world: world.clone(), machine: machine.index, number }
 }
 
