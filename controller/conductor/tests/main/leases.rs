@@ -90,8 +90,7 @@ async fn changes_that_are_never_refused_wait_for_those_of_the_controller_before(
         step: step.clone(),
         polling,
     };
-    let send =
-        Action::SendStep { command_id: "c".into(), run: RunKind::AutomatedClean, step: step.clone() };
+    let send = Action::SendStep { command_id: "c".into(), run: RunKind::AutomatedClean, step: step.clone() };
     for (action, of_ours, of_theirs) in [
         (Action::SetPower(PowerTarget::Off), bmc::LONGEST_REQUEST, bmc::LONGEST_REQUEST),
         (Action::SetBootDevice, bmc::LONGEST_REQUEST, bmc::LONGEST_REQUEST),

@@ -62,7 +62,8 @@ impl Executor for SimExecutor {
         let time = *world.action_time.lock().unwrap();
         sleep(time).await;
         // It is done now.
-        if world.store.lease_holder(node.uuid, world.clock.now()).await.unwrap().as_ref() != Some(&self.name) {
+        if world.store.lease_holder(node.uuid, world.clock.now()).await.unwrap().as_ref() != Some(&self.name)
+        {
             world.unleased.lock().unwrap().push(name);
         }
         match action {
