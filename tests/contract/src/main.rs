@@ -7,6 +7,8 @@
 //!   openstacksdk      anneal-controller         none                    openstacksdk
 //!   noauth            … with auth_strategy = "noauth"
 //!   metal3            anneal-controller         none                    gophercloud, as Metal3 does
+//!   metalsmith        anneal-controller         none                    metalsmith
+//!   nova              anneal-controller         none                    Nova's driver for bare metal
 //!   replay            anneal-controller         recorded                recorded
 //!   real_agent        anneal-controller         ironic-python-agent     anneal
 //!   agent_steps       … reboots, other versions of managers, aborts
