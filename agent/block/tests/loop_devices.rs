@@ -39,20 +39,20 @@ fn names(disk: &Loop) -> Vec<String> {
 
 /// As udev does, a program looks at a partition for a moment.
 #[test]
-fn partitions_are_forgotten_once_nobody_has_one_open() {
+fn partitions_are_forgotten_once_none_is_open() {
     let (disk, _) = used_disk(64 * MIB);
     let device = disk.open();
     disk.write(0, &[0; 34 * 512]);
     let backup = 64 * MIB - 33 * 512;
     disk.write(backup, &[0; 33 * 512]);
     let held = std::fs::File::open(disk.partition(3)).unwrap();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (ended, end) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
-        scope.spawn(|| tell.send(device.forget_partitions().map_err(|error| error.to_string())).unwrap());
-        let early = told.recv_timeout(std::time::Duration::from_millis(300));
+        scope.spawn(|| ended.send(device.forget_partitions().map_err(|error| error.to_string())).unwrap());
+        let early = end.recv_timeout(std::time::Duration::from_millis(300));
         assert!(early.is_err(), "a partition is open: {early:?}");
         drop(held);
-        assert_eq!(told.recv().unwrap(), Ok(()));
+        assert_eq!(end.recv().unwrap(), Ok(()));
     });
     assert_eq!(disk.probe().disk.partitions, []);
 }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 /// Which address a NIC has been given, if any.
 pub type LeaseOf = Arc<dyn Fn(Mac) -> Option<Ipv4Addr> + Send + Sync>;
 
-/// How many other controllers a ramdisk is told of: Linux takes 2048 bytes of arguments on x86, and each is a URL and a
+/// How many other controllers a boot script names: Linux takes 2048 bytes of arguments on x86, and each is a URL and a
 /// fingerprint.
 const OTHERS: usize = 4;
 
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_agent_is_told_of_the_other_controllers() {
+    async fn a_boot_script_names_the_other_controllers() {
         let at = Timestamp(0);
         let report = |hostname: &str, pin: &str| ConductorReport {
             hostname: hostname.to_owned(),

@@ -1,4 +1,4 @@
-//! A note beside the database of the newest epoch of a lease that was in it. A database in which that is older was restored from a
+//! A note outside the database of the newest epoch of a lease that was in it. A database in which that is older was restored from a
 //! backup: what it says of nodes is not true any more, so no controller drives them by it before `anneal-controller restored`.
 
 use crate::database::Database;

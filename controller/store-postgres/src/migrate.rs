@@ -49,9 +49,9 @@ const LOCK: &str = "SELECT pg_advisory_xact_lock(4711, 1)";
 pub enum Found {
     /// Ours, or empty, with this many migrations applied.
     Applied(usize),
-    /// Ours, with more migrations than this controller knows, beside which it can work.
+    /// Ours, with more migrations than this controller knows, which lets it work.
     Ahead(i64),
-    /// The same, beside which it cannot.
+    /// The same, which does not let it work.
     Newer(i64),
     /// Not ours.
     Foreign,

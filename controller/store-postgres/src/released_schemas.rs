@@ -1,5 +1,5 @@
 //! A database of every released schema, filled as its controller filled it, opens and still has its data; and a controller of an
-//! earlier schema goes on working on it beside those that migrated it.
+//! earlier schema goes on working on it next to those that migrated it.
 
 use crate::address::{self, Settings};
 use crate::connect::{self, Tls};
@@ -97,7 +97,7 @@ async fn every_released_schema_opens() {
     }
 }
 
-/// Controllers of two versions: the newer has added to the schema, and the older one is started again beside it. Then all are of
+/// Controllers of two versions: the newer has added to the schema, and the older one is started again next to it. Then all are of
 /// the newer version, and the next takes away what the older one used.
 #[tokio::test]
 async fn a_controller_starts_on_a_newer_schema_until_that_has_taken_something_away() {
@@ -144,7 +144,7 @@ async fn a_failing_migration_leaves_the_database_at_the_schema_before() {
     has_its_data(&fixture.open(MIGRATIONS).await.unwrap()).await;
 }
 
-/// The statements of the controller of schema 1 (commit dfb8c6b5), as it sends them. Never edited: it may be running beside a
+/// The statements of the controller of schema 1 (commit dfb8c6b5), as it sends them. Never edited: it may be running next to a
 /// newer one.
 mod schema_1 {
     pub const VERSION: &str = "SELECT version FROM anneal_schema";
@@ -183,7 +183,7 @@ mod schema_1 {
 /// The database as the newest controller has migrated it, and a controller of schema 1 that had begun before: whatever it asks and
 /// writes works, and the newer one reads it.
 #[tokio::test]
-async fn a_controller_of_schema_1_goes_on_beside_one_of_today() {
+async fn a_controller_of_schema_1_goes_on_next_to_one_of_today() {
     let fixture = Fixture::new(1).await;
     let old = fixture.client().await;
     let at = |n: i64| 1_790_000_000_000_000 + n;
@@ -203,7 +203,7 @@ async fn a_controller_of_schema_1_goes_on_beside_one_of_today() {
     assert!(today.conductors().await.unwrap().iter().any(|one| one.hostname == "old"));
     assert!(old.query_one(schema_1::VERSION, &[]).await.unwrap().get::<_, i64>(0) > 1);
 
-    // Its lease of before the migration is still its own; later ones are newer, whoever takes them.
+    // Its lease of before the migration is still its own; later ones are newer, whichever controller takes them.
     assert_eq!(old.execute(schema_1::RENEW, &[&NODE, &before, &at(20)]).await.unwrap(), 1);
     assert_eq!(old.query(schema_1::IS_NEWEST, &[&NODE, &before]).await.unwrap().len(), 1);
     let todays =

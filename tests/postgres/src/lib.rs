@@ -239,14 +239,14 @@ impl Server {
         name
     }
 
-    /// A new database that is a copy of another, to which nobody may be connected; its name.
+    /// A new database that is a copy of another, to which no client may be connected; its name.
     pub fn copy(&self, template: &str) -> String {
         let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.sql("postgres", &format!("CREATE DATABASE {name} TEMPLATE {template}"));
         name
     }
 
-    /// Remove a database, whoever is connected to it.
+    /// Remove a database, also while clients are connected to it.
     pub fn remove(&self, database: &str) {
         self.sql("postgres", &format!("DROP DATABASE {database} WITH (FORCE)"));
     }

@@ -24,7 +24,7 @@ impl SimClock {
     }
 
     /// The clock of another machine in the same world, `ahead` by this many microseconds.
-    pub fn beside(&self, ahead: i64) -> Self {
+    pub fn another(&self, ahead: i64) -> Self {
         Self { began: self.began, set: AtomicI64::new(ahead), followed: AtomicI64::new(ahead) }
     }
 

@@ -53,7 +53,7 @@ impl World {
     pub fn set_clock(self: &Arc<Self>, by: i64) {
         use store::Clock;
         if self.disk.is_shared() {
-            // Nobody goes by it: the clock of the store counts.
+            // No controller goes by it: the clock of the store counts.
             self.hosts[0].clock.set_forward(by);
         } else if self.is_conducted() && self.clock.jump() == 0 {
             *held(&self.unfollowed) = 0;

@@ -20,7 +20,7 @@ const AHEAD: [i64; 4] = [0, 900, 70_000, 5 * 3_600_000];
 pub enum Disturbance {
     /// `kill -9`; it is started again later, or never.
     Kill,
-    /// SIGTERM: it hands its nodes over and ends; the same.
+    /// SIGTERM: it leaves its nodes to the others and ends; the same.
     Stop,
     /// It stands still wherever it is: SIGSTOP, later SIGCONT.
     Pause,
@@ -194,7 +194,7 @@ impl World {
         }
     }
 
-    /// Whoever hears of the store again is told of every node at which something is under way (`store-postgres::listen`).
+    /// A controller that hears of the store again learns of every node at which something is under way (`store-postgres::listen`).
     fn catch_up(&self) {
         let rows: Vec<_> = {
             let ground_truth = held(&self.ground_truth);

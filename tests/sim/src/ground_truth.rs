@@ -93,7 +93,7 @@ pub struct HeldBy {
     pub until: Timestamp,
 }
 
-/// Who refuses no call that comes late.
+/// A machine part that refuses no call that comes late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// A BMC.

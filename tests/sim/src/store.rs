@@ -448,7 +448,7 @@ impl ConductorStore for WatchedStore {
         let put = async {
             let put = self.world.disk.put_catalogue(node, kind, catalogue, lease).await;
             if put.is_ok() {
-                invariants::stored_beside(&self.world, node, lease);
+                invariants::stored_in_addition(&self.world, node, lease);
             }
             put
         };
@@ -460,7 +460,7 @@ impl ConductorStore for WatchedStore {
         let result = self.world.disk.forget_agent(node, next, lease).await;
         if result.is_ok() {
             self.world.trace.write(&json!({"forget": node}));
-            invariants::stored_beside(&self.world, node, lease);
+            invariants::stored_in_addition(&self.world, node, lease);
             invariants::forgotten(&self.world, node);
         }
         self.leave().await?;

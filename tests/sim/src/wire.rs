@@ -47,7 +47,7 @@ impl AgentTransport for Wire {
         let is_fenced = machine.agent_kind == Some(Kind::Anneal);
         let steps = |command: CommandRequest| command.name.contains(".execute_");
         let changes = !is_fenced && call.command().is_some_and(steps);
-        // Ours refuses what comes too late. It may be asked by whoever had the lease a moment ago.
+        // Ours refuses what comes too late. It may be asked by the controller that had the lease a moment ago.
         let open = (!is_fenced).then(|| {
             invariants::begun(world, &self.life, &machine, "call", changes.then_some(Target::ForeignAgent))
         });

@@ -117,7 +117,8 @@ impl World {
         let rng = SimRng::new(seed);
         let clock = Arc::new(SimClock::start());
         let machines: Vec<_> = machines(&rng).into_iter().map(Arc::new).collect();
-        let host = |(index, ahead): (usize, &i64)| Arc::new(Host::new(index, Arc::new(clock.beside(*ahead))));
+        let host =
+            |(index, ahead): (usize, &i64)| Arc::new(Host::new(index, Arc::new(clock.another(*ahead))));
         let hosts: Vec<_> = controllers.ahead.iter().enumerate().map(host).collect();
         Arc::new(Self {
             trace: Trace::new(clock.clone(), loud),

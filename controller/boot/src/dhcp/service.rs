@@ -38,11 +38,11 @@ pub struct Dhcp {
     /// Proxy mode only.
     pxe: Option<UdpSocket>,
     leases: SharedLeases,
-    is_answering: IsAnswering,
+    is_active: ActiveCheck,
 }
 
 /// Whether this server answers now, or only listens, and learns who has which address, because another one answers.
-pub type IsAnswering = Arc<dyn Fn() -> bool + Send + Sync>;
+pub type ActiveCheck = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl Dhcp {
     /// Check the settings and open the sockets, on the one interface only.
@@ -61,7 +61,7 @@ impl Dhcp {
         };
         let dhcp = open(SERVER)?;
         let pxe = if config.mode == Mode::Proxy { Some(open(PXE)?) } else { None };
-        Ok(Self { config, dhcp, pxe, leases: SharedLeases::default(), is_answering: Arc::new(|| true) })
+        Ok(Self { config, dhcp, pxe, leases: SharedLeases::default(), is_active: Arc::new(|| true) })
     }
 
     /// The service with its leases kept in `leases`.
@@ -70,10 +70,10 @@ impl Dhcp {
         Self { leases, ..self }
     }
 
-    /// The service that stands by for another one: it answers while `is_answering` says so.
+    /// The service that stands by for another one: it answers while `is_active` says so.
     #[must_use]
-    pub fn standing_by(self, is_answering: IsAnswering) -> Self {
-        Self { is_answering, ..self }
+    pub fn standing_by(self, is_active: ActiveCheck) -> Self {
+        Self { is_active, ..self }
     }
 
     /// Answer until `shutdown`.
@@ -105,7 +105,7 @@ impl Dhcp {
             return;
         };
         let reply = answer(&self.config, &mut self.leases.lock(), &message, port, Instant::now());
-        let Some(reply) = reply.filter(|_| (self.is_answering)()) else { return };
+        let Some(reply) = reply.filter(|_| (self.is_active)()) else { return };
         let to = match reply.to {
             To::Broadcast => SocketAddr::from((Ipv4Addr::BROADCAST, CLIENT)),
             To::Client(address) => SocketAddr::from((address, CLIENT)),

@@ -2,7 +2,7 @@
 //!
 //! A lease is short, so that another controller soon goes on where this one died, and it is renewed while an action goes on.
 //! Store and agents refuse what comes under a lease that was taken over. A BMC and ironic-python-agent cannot. A call to them
-//! begins only while the lease lasts, and so has ended as long after the lease as a call may take. Who takes over a lease that
+//! begins only while the lease lasts, and so has ended as long after the lease as a call may take. A controller that takes over a lease that
 //! was not released waits that long before it changes anything by such a call; everything else it does at once.
 
 use super::conductor::Conductor;
@@ -87,7 +87,7 @@ impl Conductor {
     pub(super) async fn take_lease(&self, node: Uuid) -> Result<Option<HeldLease>, StoreError> {
         let now = self.clock.now();
         let (own, until) = (self.members.own(), now.after(LEASE));
-        // Who has it, or had it when a call that it made may still be under way. A lease that yet another controller takes after this
+        // The controller that has it, or had it when a call that it made may still be under way. A lease that yet another controller takes after this
         // has not expired now, and is not taken.
         let before = match self.store.is_shared() {
             true => self.store.lease_holder(node, now.shifted(-LONGEST_CALL)).await?,

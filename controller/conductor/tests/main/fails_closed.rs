@@ -97,7 +97,7 @@ fn a_workload_starts_by_a_power_cycle_unless_a_step_has_started_it() {
     assert_eq!(decide(&at_the_end(RunKind::Service, Cursor::TearDown, "erase_devices"), &settings), off);
     let started = decide(&at_the_end(RunKind::Deploy, Cursor::TearDown, "boot_instance"), &settings);
     assert!(matches!(started, Decision::Record(_)), "{started:?}");
-    // Off once more after it was told to be on: it is waited for, not told anew without end.
+    // Off once more after it was ordered on: it is waited for, not ordered anew without end.
     let restarts = at_the_end(RunKind::Service, Cursor::Restart, "erase_devices");
     let on = Action::SetPower(PowerTarget::On);
     let change = apply_outcome(&restarts, &on, Outcome::Power(PowerState::Off), &settings);

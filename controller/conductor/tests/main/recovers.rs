@@ -174,9 +174,9 @@ fn an_agent_that_is_back_is_asked_at_once() {
     assert!(matches!(decide(&snapshot(node, heard("boot-1"), NOW), &settings), Decision::Sleep { .. }));
 }
 
-/// It hangs once: what it was told then is not forgotten at each look.
+/// It hangs once: the order to stop is not forgotten at each look.
 #[test]
-fn a_hung_step_that_goes_on_is_told_to_stop_as_often_as_any_action_is_tried() {
+fn a_hung_step_that_goes_on_is_cancelled_as_often_as_any_action_is_tried() {
     let settings = Settings::default();
     let limit = settings.step_timeout_s;
     let node = in_step(|run| (run.hung, run.attempts) = (Some("the step hangs".into()), 1));

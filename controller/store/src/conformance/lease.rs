@@ -63,7 +63,7 @@ pub async fn a_lease_taken_over_fences_the_old_holder<S: Store>(store: Arc<S>) {
     assert_eq!(store.node(uuid).await.unwrap(), node);
 }
 
-/// What is stored beside the node's row is fenced, too: the agent may be one that the new holder has booted.
+/// What is stored in addition to the node's row is fenced, too: the agent may be one that the new holder has booted.
 pub async fn no_agent_is_forgotten_under_a_lost_lease<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
     let old = store.take_lease(node, "a", at(0), at(10)).await.unwrap().unwrap();

@@ -32,7 +32,7 @@ pub fn compare(
     shape: &Shape,
     small: &Filled,
 ) -> Result<()> {
-    let [own, other] = ["beside", "ironic"].map(|name| place.scratch.join(name));
+    let [own, other] = ["ours", "ironic"].map(|name| place.scratch.join(name));
     std::fs::create_dir_all(&other)?;
     let ironic = Controller::ironic(&Runtime::new()?, peers, &other)?;
     let mut theirs = Side { to: (ironic.address, ironic.group()), nodes: Vec::new() };

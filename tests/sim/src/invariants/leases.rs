@@ -23,7 +23,7 @@ const TAKE_OVER: Duration = Duration::from_secs(15);
 /// How often what is due is looked at.
 const LOOK: Duration = Duration::from_secs(4);
 
-/// A lease was given. One that has not expired is given to nobody else: an epoch fences no BMC.
+/// A lease was given. One that has not expired is given to no other controller: an epoch fences no BMC.
 pub fn taken(world: &World, host: &Host, lease: Lease, until: Timestamp) {
     let Some(machine) = world.machine(lease.node) else { return };
     let mut ground_truth = held(&world.ground_truth);
@@ -57,14 +57,14 @@ pub fn released(world: &World, lease: Lease) {
     chronicle.lease.take_if(|held| held.epoch == lease.epoch);
 }
 
-/// A conductor stored something beside the row of a node. "Work is claimed by leases with an epoch that every write … carr[ies]".
-pub fn stored_beside(world: &World, node: Uuid, lease: Option<Lease>) {
+/// A conductor stored something in addition to the row of a node. "Work is claimed by leases with an epoch that every write … carr[ies]".
+pub fn stored_in_addition(world: &World, node: Uuid, lease: Option<Lease>) {
     let Some(machine) = world.machine(node) else { return };
     let newest = held(&world.ground_truth).machines[machine.index].epoch;
     let epoch = lease.map(|lease| lease.epoch);
     if epoch.is_none() || epoch != newest {
         let what = format!("{} under {epoch:?}, the newest is {newest:?}", machine.name);
-        world.violated("what_is_beside_a_row_is_written_under_the_newest_lease", what);
+        world.violated("what_comes_with_a_row_is_written_under_the_newest_lease", what);
     }
 }
 

@@ -22,7 +22,9 @@ mod rows;
 mod steps;
 mod tokens;
 
-pub use leases::{InCall, begun, commanded, left_behind, released, renewed, stored_beside, taken, watch_due};
+pub use leases::{
+    InCall, begun, commanded, left_behind, released, renewed, stored_in_addition, taken, watch_due,
+};
 pub use tokens::{forgotten, granted, heard};
 
 use crate::ground_truth::Chronicle;
