@@ -341,28 +341,15 @@ fn progress_goes_through_the_phases_and_ends_at_the_size() {
     assert_eq!(sampled, (0..257).map(|index| index * part).collect::<Vec<_>>(), "in bytes of the disk");
 }
 
-/// What was reported of this phase with a method, as done and total.
-fn reported_of(method: Method, phase: Phase, flaws: Vec<FakeFault>) -> Vec<(u64, u64)> {
-    let watch = Impatient { left: AtomicUsize::new(usize::MAX), reported: Mutex::default() };
-    let disk = FakeDisk::new(content(1 << 20), 512, flaws);
-    assert_eq!(erase(&disk, &[method], &watch).ending, Ending::Erased);
-    let reported = watch.reported.into_inner().unwrap().into_iter();
-    let of = reported.filter(|seen| seen.phase == phase && seen.method == Some(method));
-    of.map(|seen| (seen.done, seen.total)).collect()
-}
-
-#[test]
-fn markers_are_counted_one_by_one_while_they_are_written() {
-    let seen = reported_of(Method::NvmeFormat, Phase::Sampling, vec![FakeFault::FormatFills(7)]);
-    let (written, read) = seen.split_at(256);
-    assert!(written.iter().copied().eq((0..256).map(|done| (done, 256))), "{written:?}");
-    assert_eq!(read, [(256, 256); 256]);
-}
-
 #[test]
 fn the_progress_of_several_passes_is_that_of_all_of_them() {
     let passes = Passes { count: NonZeroU8::new(2).unwrap(), last: Fill::Byte(0) };
-    let seen = reported_of(Method::OverwriteWith(passes), Phase::Erasing, vec![]);
+    let watch = Impatient { left: AtomicUsize::new(usize::MAX), reported: Mutex::default() };
+    let disk = FakeDisk::new(content(1 << 20), 512, vec![]);
+    erase(&disk, &[Method::OverwriteWith(passes)], &watch);
+    let reported = watch.reported.into_inner().unwrap().into_iter();
+    let erasing = reported.filter(|seen| seen.phase == Phase::Erasing);
+    let seen: Vec<(u64, u64)> = erasing.map(|seen| (seen.done, seen.total)).collect();
     assert!(seen.is_sorted() && seen.iter().all(|(_, total)| *total == 2 << 20), "{seen:?}");
     assert_eq!(seen.last(), Some(&(2 << 20, 2 << 20)));
 }

@@ -287,22 +287,6 @@ fn a_mount_is_known_by_its_device_number_and_only_what_is_seen_there_is_unmounte
     assert_eq!(judge(&disk.probe()), []);
 }
 
-#[test]
-fn a_partition_that_is_looked_at_for_a_moment_is_forgotten_when_it_is_let_go() {
-    let (disk, _) = used_disk(64 * MIB);
-    let device = disk.open();
-    // As udev does with what was written.
-    let looked_at = std::fs::File::open(disk.partition(1)).unwrap();
-    let moment = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_secs(1));
-        drop(looked_at);
-    });
-    let record = erase_metadata(&device, &());
-    moment.join().unwrap();
-    assert_eq!(record.ending, Ending::Erased, "{record:?}");
-    assert!(disk.probe().disk.partitions.is_empty());
-}
-
 /// Names the disk to the test that runs again as a program of its own.
 const CHILD: &str = "ANNEAL_TEST_REREAD";
 

@@ -3,7 +3,7 @@
 //! mkfs.gfs2, sgdisk, sfdisk, vgcreate, wipefs, blkid.
 
 use crate::common::{Loop, run};
-use block::{Ending, Refusal, erase_metadata, judge, layout};
+use block::{Ending, Refusal, erase_metadata, judge};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -180,25 +180,6 @@ fn shared_disks_are_recognised_by_what_real_tools_write() {
     disk.add_partitions(&[(2048, 64 * MIB / 512)]);
     run("mkfs.gfs2", &["-O", "-q", "-p", "lock_nolock", "-j", "1", "-J", "8", &disk.partition(1)]);
     assert_eq!(shared(&disk), "a GFS2 file system");
-}
-
-#[test]
-fn a_volume_group_is_remembered_and_comes_back_to_an_erased_disk() {
-    let disk = Loop::sparse(64 * MIB, &[]);
-    let filter = format!("devices {{ use_devicesfile=0 filter=[\"a|^{}$|\",\"r|.*|\"] }}", disk.node());
-    let group = format!("vg_{}", disk.name());
-    run("vgcreate", &["--config", &filter, "-y", &group, disk.node()]);
-    let device = disk.open();
-    let member = layout::remember(&device).unwrap().expect("a volume group");
-    assert_eq!(layout::complete(vec![Some(member.clone())]), [Some(member.clone())]);
-    assert_eq!(erase_metadata(&device, &()).ending, Ending::Erased);
-    assert_eq!(layout::remember(&device).unwrap(), None);
-    let regions = layout::write_back(&device, &member).unwrap();
-    assert!(!regions.is_empty());
-    assert!(regions.iter().all(|region| (region.kind, &region.name) == ("lvm", &group)), "{regions:?}");
-    drop(device);
-    let known = run("pvs", &["--config", &filter, "--noheadings", "-o", "vg_name", disk.node()]);
-    assert_eq!(known.trim(), group);
 }
 
 #[test]

@@ -133,6 +133,27 @@ mod tests {
         assert_eq!(active_paths(""), 0);
     }
 
+    /// `struct dm_ioctl` with its data at 312, `struct dm_target_spec`, and its status.
+    #[test]
+    fn the_status_is_that_of_one_multipath_target() {
+        let status = |targets: u32, kind: &[u8]| {
+            let mut answer = vec![0; 400];
+            answer[16..20].copy_from_slice(&312_u32.to_ne_bytes());
+            answer[20..24].copy_from_slice(&targets.to_ne_bytes());
+            answer[312 + 24..][..kind.len()].copy_from_slice(kind);
+            answer[312 + 40..][..5].copy_from_slice(b"2 0 0");
+            target_status(&answer).ok()
+        };
+        assert_eq!(status(1, b"multipath").as_deref(), Some("2 0 0"));
+        let others = [
+            status(2, b"multipath"),
+            status(0, b"multipath"),
+            status(1, b"linear"),
+            status(1, b"multipath2"),
+        ];
+        assert_eq!(others, [const { None }; 4]);
+    }
+
     #[test]
     fn a_map_without_a_path_that_is_up_or_whose_paths_are_unknown_is_not_used() {
         let map = || Map { name: "dm-0".into(), ..Map::default() };

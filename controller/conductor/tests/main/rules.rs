@@ -81,7 +81,7 @@ fn what_rules_change_is_one_change() {
     snapshot.rules = Rules { rules: vec![rule(json!({"actions": actions}))], ports };
     let settings = Settings::default();
     let Decision::Record(change) = decide(&snapshot, &settings) else { panic!("nothing is recorded") };
-    assert_ne!(change.node.run.as_ref().unwrap().cursor, Cursor::AwaitInventory);
+    assert_eq!(change.node.run.as_ref().unwrap().cursor, Cursor::TearDown, "an inspection has no steps");
     assert!(change.node.traits.contains("CUSTOM_X"));
     assert!(change.events.iter().any(|event| event.text == "inspection rule: seen"), "{:?}", change.events);
     let inspected = change.inspected.as_ref().expect("an inventory and ports");
