@@ -18,9 +18,11 @@ mod listeners;
 mod log;
 mod log_limit;
 mod migrate;
+mod newest_epoch;
 mod notify;
 mod operator_socket;
 mod operator_token;
+mod restored;
 mod services;
 mod state_dir;
 
@@ -106,6 +108,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let is_upgrade = operator_token::is_upgrade(&config);
     let key = database_key::load_or_make(&config).await?;
     let database = Database::open(&config, &key).await?;
+    newest_epoch::check(&config.state_dir, &database).await?;
     let store = database.store();
     let identity = identity::load_or_make(&config)?;
     certificate_key::complete(&config.state_dir, &*store).await?;
@@ -167,6 +170,9 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         operator_token::explain();
     }
     services.start("the limit on the log", limit.report());
+    let (noted, state_dir) = (database.clone(), config.state_dir.clone());
+    services
+        .start("the note of the newest epoch", async move { newest_epoch::keep(&state_dir, &noted).await });
     services.start("the check of the database", database.check(config.database_check_hours));
     tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
     let supervisor = Supervisor::from_environment().context("NOTIFY_SOCKET")?;

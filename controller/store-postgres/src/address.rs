@@ -75,6 +75,9 @@ pub struct Address {
     pub trust: Trust,
     /// Without the password, for messages.
     pub name: String,
+    /// How long a connection may take in all: each of the hosts is tried in turn, and one that does not answer must leave time
+    /// for the next.
+    pub limit: Duration,
 }
 
 /// What the URL means.
@@ -109,10 +112,14 @@ pub fn read(settings: &Settings) -> Result<Address, OpenError> {
         config.password(password);
     }
     let name = name(&config);
+    let hosts = config.get_hosts().len().max(config.get_hostaddrs().len());
+    let limit = settings.connect_timeout.saturating_mul(u32::try_from(hosts).unwrap_or(u32::MAX));
     let given = config.get_options().map(|given| format!("{given} ")).unwrap_or_default();
-    let limit = settings.statement_timeout.as_millis().max(1);
+    let statement = settings.statement_timeout.as_millis().max(1);
     config
-        .options(format!("{given}-c statement_timeout={limit} -c idle_in_transaction_session_timeout=60000"))
+        .options(format!(
+            "{given}-c statement_timeout={statement} -c idle_in_transaction_session_timeout=60000"
+        ))
         .application_name("anneal-controller")
         .connect_timeout(settings.connect_timeout)
         // A network that is cut off is noticed within half a minute, also by the connection that only listens.
@@ -120,7 +127,7 @@ pub fn read(settings: &Settings) -> Result<Address, OpenError> {
         .keepalives_interval(Duration::from_secs(5))
         .keepalives_retries(3)
         .tcp_user_timeout(Duration::from_secs(20));
-    Ok(Address { config, trust, name })
+    Ok(Address { config, trust, name, limit })
 }
 
 /// Whether what is sent stays on this machine.
@@ -146,6 +153,7 @@ fn name(config: &Config) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio_postgres::config::TargetSessionAttrs;
 
     fn trust(url: &str) -> Result<Trust, String> {
         read(&Settings::at(url)).map(|address| address.trust).map_err(|error| error.to_string())
@@ -175,6 +183,17 @@ mod tests {
             let error = trust(&format!("postgres://u:hunter2@db.example/a?sslmode={weak}")).unwrap_err();
             assert!(error.contains("verify-full") && !error.contains("hunter2"), "{error}");
         }
+    }
+
+    /// A host that is gone answers nothing: its time must not be that of the others.
+    #[test]
+    fn each_of_several_hosts_has_its_time() {
+        let url =
+            "postgres://u@a.example:5432,b.example:5433,c.example:5432/d?target_session_attrs=read-write";
+        let several = read(&Settings::at(url)).unwrap();
+        assert_eq!(several.config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        assert_eq!(several.limit, 3 * Settings::at(url).connect_timeout);
+        assert_eq!(several.name, "d at a.example,b.example,c.example");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Several controllers that share a store.
 
+use crate::deployment;
 use crate::world::{Running, World};
 use conductor::Settings;
 use model::{ProvisionState, Verb};
@@ -14,7 +15,14 @@ const TAKE_OVER: Duration = Duration::from_secs(15);
 
 /// Two controllers in the middle of the first step of a cleaning; the one that drives the node, and the other.
 async fn in_the_middle_of_a_step() -> (Arc<World>, (String, Running), (String, Running)) {
-    let world = World::with(MemoryStore::shared()).await;
+    in_the_middle_of(World::with(MemoryStore::shared()).await, Verb::Provide).await
+}
+
+/// The same of any verb.
+async fn in_the_middle_of(
+    world: Arc<World>,
+    verb: Verb,
+) -> (Arc<World>, (String, Running), (String, Running)) {
     let mut all: Vec<(String, Running)> = Vec::new();
     for name in ["c1", "c2"] {
         all.push((name.to_owned(), world.conductor_named(name, Settings::default())));
@@ -25,7 +33,7 @@ async fn in_the_middle_of_a_step() -> (Arc<World>, (String, Running), (String, R
     }
     sleep(Duration::from_secs(3)).await;
     let before = world.actors.lock().unwrap().len();
-    world.verb(Verb::Provide).await;
+    world.verb(verb).await;
     while world.ran().is_empty() {
         sleep(Duration::from_millis(100)).await;
     }
@@ -60,6 +68,25 @@ async fn the_nodes_of_a_controller_that_dies_are_taken_over() {
     let took = until_it_acts(&world, &other).await;
     assert!(took <= TAKE_OVER, "{took:?}");
     arrives_with_each_step_run_once(&world).await;
+}
+
+/// specs/deploy-steps.txt: "the deployment can continue on any conductor that supports the node".
+#[tokio::test(start_paused = true)]
+async fn a_deployment_goes_on_at_another_controller() {
+    let world = deployment::world_with(MemoryStore::shared()).await;
+    let (world, (_, (_, task)), (other, _running)) = in_the_middle_of(world, Verb::Deploy).await;
+    task.abort();
+    let took = until_it_acts(&world, &other).await;
+    assert!(took <= TAKE_OVER, "{took:?}");
+    let node = world.until_state(ProvisionState::Active).await;
+    assert_eq!(node.last_error, None);
+    let by_the_agent =
+        |name: &&String| ["write_image", "tune", "install_bootloader"].contains(&name.as_str());
+    let ran = world.ran();
+    let ran: Vec<&String> = ran.iter().filter(by_the_agent).collect();
+    assert_eq!(ran, ["write_image", "tune", "install_bootloader"], "each once");
+    assert_eq!(world.boots_from.lock().unwrap().as_deref(), Some("disk"));
+    assert_eq!(*world.unleased.lock().unwrap(), [] as [&str; 0]);
 }
 
 #[tokio::test(start_paused = true)]

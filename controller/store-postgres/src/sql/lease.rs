@@ -82,6 +82,22 @@ pub async fn of_holder(client: &Client, holder: &str) -> Result<Vec<Uuid>> {
     found.iter().map(|row| cell(row, 0)).collect()
 }
 
+/// The last number of the sequence that was given. The upper half of an epoch, which is of the server, is not in it
+/// (migrations/0002): where a backup was restored to an earlier point in time, that is newer than before, and the sequence is not.
+pub async fn last_number(client: &Client) -> Result<u64> {
+    let found = rows(client, "SELECT last_value FROM lease_epoch", &[]).await;
+    let found = found.map_err(failed("reading the last epoch of leases"))?;
+    let last = found.first().map(|row| cell::<i64>(row, 0)).transpose()?;
+    Ok(last.unwrap_or_default().cast_unsigned())
+}
+
+/// Give no number up to this one any more.
+pub async fn raise(change: &Change, to: u64) -> Result<()> {
+    const RAISE: &str = "SELECT setval('lease_epoch', GREATEST($1, nextval('lease_epoch')))";
+    let raised = change.query(RAISE, &[&to.cast_signed()]).await;
+    raised.map(drop).map_err(failed("setting the next epoch of leases"))
+}
+
 /// Move the ends of all leases.
 pub async fn shift_clock(change: &Change, by: i64) -> Result<()> {
     let moved = change.execute("UPDATE lease SET until = until + $1", &[&by]).await;

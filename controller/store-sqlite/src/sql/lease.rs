@@ -111,6 +111,20 @@ pub fn last_epoch(connection: &Connection) -> Result<u64> {
     Ok(last.unwrap_or_default().cast_unsigned())
 }
 
+/// Give no epoch up to this one any more.
+pub fn raise_epochs(change: &Change<'_>, to: u64) -> Result<()> {
+    let doing = failed("setting the next epoch of leases");
+    let raised = || -> rusqlite::Result<usize> {
+        let of_lease = "WHERE name = 'lease'";
+        let to = to.cast_signed();
+        match change.execute(&format!("UPDATE sqlite_sequence SET seq = max(seq, ?1) {of_lease}"), [to])? {
+            0 => change.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('lease', ?1)", [to]),
+            updated => Ok(updated),
+        }
+    };
+    raised().map(drop).map_err(doing)
+}
+
 /// Move the ends of all leases.
 pub fn shift_clock(change: &Change<'_>, by: i64) -> Result<()> {
     let moved = change.execute("UPDATE lease SET until = until + ?1", [by]);
