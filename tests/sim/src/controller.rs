@@ -175,6 +175,8 @@ impl World {
         let Some(incarnation) = self.hosts[host].running() else { return };
         self.trace.note(|| format!("the controller {} is to stop", self.hosts[host].name));
         self.changed();
+        // From here on it drives no node that it did not drive before.
+        self.hosts[host].is_well_from(Instant::now() + STOPS_WITHIN);
         incarnation.stop.cancel();
         let _ = timeout(STOPS_WITHIN, incarnation.ended.cancelled()).await;
         if !incarnation.life.dead.is_cancelled() {
