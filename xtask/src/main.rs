@@ -54,7 +54,7 @@ tasks:
   bench    steps: the time between two in-band steps, with simulated
            agents [--peer ironic] [--ironic-python-agent] [--plain]
            [--report FILE]
-           api: what one controller does with many nodes [--nodes N]
+           api: what one controller does with many nodes [--peer ironic] [--nodes N]
            [--seconds N] [--report FILE]
            fleet: one controller from empty to all simulated nodes available
            [--nodes N] [--behaviour FILE] [--seed N] [--report FILE]

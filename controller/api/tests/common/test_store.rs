@@ -1,10 +1,10 @@
 //! The store of a test: in memory, unless `API_STORE` says `sqlite` or `postgres`.
 //!
-//! A PostgreSQL server serves all tests of the process that run at the same time. Each has a database of its own there: a copy of
+//! A PostgreSQL server serves all tests of the process. Each has a database of its own there: a copy of
 //! one that was migrated once, or one that a test before it has left, which is emptied. To make one takes a hundred times as long.
 
 use postgres_server::{Durability, Server};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use store::Store;
 use store::memory::MemoryStore;
@@ -48,7 +48,7 @@ fn is_paused() -> bool {
 pub enum Place {
     Memory,
     Directory { _dir: TempDir },
-    Database { server: Arc<Prepared>, name: String },
+    Database { server: &'static Prepared, name: String },
 }
 
 impl Drop for Place {
@@ -93,7 +93,7 @@ const EMPTY: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 
 /// A server with the template.
 pub struct Prepared {
-    server: Server,
+    server: &'static Server,
     key: DatabaseKey,
     /// Databases that no test uses any more.
     free: Mutex<Vec<String>>,
@@ -110,19 +110,16 @@ impl Prepared {
         free.inspect(|name| drop(self.server.sql(name, EMPTY))).unwrap_or_else(|| self.server.copy(TEMPLATE))
     }
 
-    /// That of the tests that run at the moment.
-    fn shared() -> Arc<Self> {
-        static SHARED: Mutex<Weak<Prepared>> = Mutex::new(Weak::new());
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.upgrade().unwrap_or_else(|| {
-            let server = Server::start(Durability::None);
+    /// That of this process.
+    fn shared() -> &'static Self {
+        static SHARED: LazyLock<Prepared> = LazyLock::new(|| {
+            let server = Server::start(Durability::None).until_exit();
             let key = DatabaseKey::generate().expect("a key");
             server.sql("postgres", &format!("CREATE DATABASE {TEMPLATE}"));
             drop(open(&server.url(TEMPLATE), &key));
-            let server = Arc::new(Self { server, key, free: Mutex::default() });
-            *shared = Arc::downgrade(&server);
-            server
-        })
+            Prepared { server, key, free: Mutex::default() }
+        });
+        &SHARED
     }
 }
 
