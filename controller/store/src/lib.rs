@@ -26,6 +26,8 @@ pub mod conformance;
 pub mod contact;
 mod error;
 mod event_log;
+#[cfg(feature = "fault-points")]
+pub mod fault_plan;
 pub mod hello;
 pub mod history_limits;
 pub mod inventory;

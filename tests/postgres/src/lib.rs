@@ -272,6 +272,7 @@ pub fn shared() -> Arc<Server> {
 
 impl Server {
     /// Keep it until the process ends, with which it ends, too. Its directory is removed then.
+    #[expect(clippy::zombie_processes, reason = "it ends after this process")]
     pub fn until_exit(self) -> &'static Self {
         // The pipe is closed by the end of this process, however that comes. The last processes of the server may still write.
         const CLEAN: &str = "read -r _; for _ in 1 2 3 4 5; do rm -rf -- \"$0\" && exit; sleep 1; done";

@@ -1,0 +1,121 @@
+//! The section `[boot]`.
+
+use anyhow::{Result, ensure};
+use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+/// `[boot]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Boot {
+    pub enabled: bool,
+    pub address: Option<Ipv4Addr>,
+    pub interface: String,
+    pub http_port: u16,
+    pub tftp: bool,
+    pub loader_dir: PathBuf,
+    pub kernel: PathBuf,
+    pub initramfs: PathBuf,
+    pub rescue: PathBuf,
+    pub consoles: Vec<String>,
+    pub kernel_append: String,
+    pub dhcp: DhcpMode,
+    pub dhcp_first: Option<Ipv4Addr>,
+    pub dhcp_last: Option<Ipv4Addr>,
+    pub dhcp_prefix: u8,
+    pub dhcp_router: Option<Ipv4Addr>,
+    pub dhcp_lease_s: u32,
+    pub dns: Vec<Ipv4Addr>,
+    pub hello_url: String,
+}
+
+/// `[boot] dhcp`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DhcpMode {
+    Off,
+    Proxy,
+    Server,
+}
+
+impl Default for Boot {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            address: None,
+            interface: String::new(),
+            http_port: 8089,
+            tftp: true,
+            loader_dir: "/usr/lib/ipxe".into(),
+            kernel: "/usr/share/anneal/vmlinuz".into(),
+            initramfs: "/usr/share/anneal/initramfs".into(),
+            rescue: "/usr/share/anneal/rescue".into(),
+            consoles: vec!["tty0".into(), "ttyS0,115200".into()],
+            kernel_append: String::new(),
+            dhcp: DhcpMode::Off,
+            dhcp_first: None,
+            dhcp_last: None,
+            dhcp_prefix: 24,
+            dhcp_router: None,
+            dhcp_lease_s: 3600,
+            dns: Vec::new(),
+            hello_url: String::new(),
+        }
+    }
+}
+
+impl Boot {
+    /// As many as the C library of a node asks.
+    pub(super) fn check_dns(&self) -> Result<()> {
+        ensure!(self.dns.len() <= 3, "boot.dns has more than 3 addresses");
+        for server in &self.dns {
+            let none = server.is_unspecified()
+                || server.is_loopback()
+                || server.is_multicast()
+                || server.is_broadcast();
+            ensure!(!none, "boot.dns {server} is not an address of a name server");
+        }
+        Ok(())
+    }
+
+    /// It stands in the configuration of instances, which request it as it is.
+    pub(super) fn check_hello_url(&self) -> Result<()> {
+        let url = &self.hello_url;
+        let host = url.strip_prefix("http://").or(url.strip_prefix("https://"));
+        let is_plain = |rest: &str| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/[]%".contains(&byte);
+            !rest.is_empty() && !rest.starts_with('/') && rest.bytes().all(plain)
+        };
+        ensure!(
+            url.is_empty() || host.is_some_and(is_plain),
+            "boot.hello_url {url:?} is no URL http://HOST… or https://HOST… without user, query and fragment"
+        );
+        ensure!(
+            url.is_empty() || self.enabled,
+            "boot.hello_url needs boot.enabled: boot HTTP hears instances"
+        );
+        Ok(())
+    }
+
+    /// What is needed where boot services run.
+    pub(super) fn check_services(&self) -> Result<()> {
+        for (name, file) in [("kernel", &self.kernel), ("initramfs", &self.initramfs)] {
+            ensure!(
+                file.is_file(),
+                "boot.{name} {} is not a file; `cargo xtask image` makes it",
+                file.display()
+            );
+        }
+        if self.dhcp != DhcpMode::Off {
+            ensure!(!self.interface.is_empty(), "boot.interface is needed for boot.dhcp");
+        }
+        if self.dhcp == DhcpMode::Server {
+            ensure!(
+                self.dhcp_first.is_some() && self.dhcp_last.is_some(),
+                "boot.dhcp_first and boot.dhcp_last are needed for boot.dhcp = \"server\""
+            );
+        }
+        Ok(())
+    }
+}
