@@ -18,6 +18,7 @@ mod listeners;
 mod log;
 mod log_limit;
 mod migrate;
+mod node_media;
 mod notify;
 mod operator_socket;
 mod operator_token;
@@ -35,6 +36,7 @@ use listeners::Listeners;
 use log_limit::LogLimit;
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, setrlimit};
+use node_media::NodeMedia;
 use notify::Supervisor;
 use services::Services;
 use std::path::PathBuf;
@@ -122,14 +124,20 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let for_agents = database.for_agents();
     let drivers = bmc::DRIVERS.iter().map(|name| (*name).to_owned()).collect();
     let members = Members::alone(&config.name()).with_drivers(drivers);
+    let remarks = store::Remarks::default();
+    let media = NodeMedia::of(&config);
     let app = api::App {
         store: store.clone(),
         clock: clock.clone(),
-        drivers: Arc::new(drivers::BmcDrivers::new(bmcs.clone(), config.conductor.clone(), agents.clone())),
+        drivers: Arc::new(
+            drivers::BmcDrivers::new(bmcs.clone(), config.conductor.clone(), agents.clone())
+                .serving(media.clone()),
+        ),
         bundles: Some(Arc::new(bundles)),
         images,
         certificate_key: Some(certificate_key.public().to_string()),
         lock_waits: api::LockWaits::default(),
+        remarks: remarks.clone(),
         members: members.clone(),
         settings: config.api_settings(),
     };
@@ -143,12 +151,14 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         store: for_agents,
         clock: clock.clone(),
         clients: classes.boot(),
+        remarks,
         runtime: agents_runtime,
         stop: &stop,
     };
     boot_services::start(boot, &mut services).await?;
 
-    let executor = LiveExecutor::new(Arc::new(bmcs), agents, clock.clone(), config.conductor());
+    let executor = LiveExecutor::new(Arc::new(bmcs), agents, clock.clone(), config.conductor())
+        .inserting(Arc::new(media));
     let conductor = Conductor::new(
         store,
         Arc::new(executor),

@@ -139,6 +139,7 @@ impl<S: Store + ?Sized> Api<S> {
             images,
             certificate_key: None,
             lock_waits: LockWaits::default(),
+            remarks: Default::default(),
             members: members.clone(),
             settings: Settings { public_endpoint: "http://127.0.0.1:6385".into(), ..settings },
         };

@@ -37,3 +37,4 @@ mod ramdisk_interface;
 mod recovers;
 mod rules;
 mod steps;
+mod virtual_media;
