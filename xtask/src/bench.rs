@@ -1,5 +1,5 @@
-//! `cargo xtask bench steps`, `bench api`, `bench erase` and `bench image`: build what is measured and start `tests/bench`; `cargo xtask bench hwm`
-//! the same with the example `hwm_bench` of `agentd`.
+//! `cargo xtask bench steps`, `bench api`, `bench erase` and `bench image`: build what is measured and start `tests/bench`; `cargo xtask bench fleet`
+//! the same with `tests/fleet`, `bench hwm` with the example `hwm_bench` of `agentd`.
 
 use std::process::Command;
 
@@ -13,6 +13,9 @@ pub fn run(words: Vec<String>) -> Result<()> {
         return hwm();
     }
     deps::ensure(&[deps::BUILD])?;
+    if words.first().is_some_and(|word| word == "fleet") {
+        return fleet(&words[1..]);
+    }
     if words.first().is_some_and(|word| word == "erase") {
         deps::ensure(&[deps::BENCH])?;
         sh::run(sh::cargo().args(["build", "--release", "--bins", "--package", "bench"]))?;
@@ -53,4 +56,19 @@ fn hwm() -> Result<()> {
     deps::ensure(&[deps::BUILD, deps::UNIT])?;
     sh::run(sh::cargo().args(["build", "--release", "--package", "agentd", "--example", "hwm_bench"]))?;
     sh::run(&mut Command::new(sh::target_dir().join("release/examples/hwm_bench")))
+}
+
+/// One controller with many simulated nodes: all options are those of `anneal-fleet bench`.
+fn fleet(words: &[String]) -> Result<()> {
+    sh::run(sh::cargo().args([
+        "build",
+        "--release",
+        "--bins",
+        "--package",
+        "fleet",
+        "--package",
+        "controllerd",
+    ]))?;
+    let program = sh::target_dir().join("release/anneal-fleet");
+    sh::run(Command::new(program).current_dir(sh::root()).arg("bench").args(words))
 }

@@ -44,7 +44,8 @@ tasks:
   test     unit, property, integration and QEMU scenario tests
   soak     seeds, kills, power cuts and hostile clients, many more than in a
            test; cargo-mutants [--part
-           sim|kill|erase|lab|api|hostile|mutants|quickstart] [--seed N]; with
+           sim|kill|erase|lab|api|hostile|fleet|mutants|quickstart] [--seed
+           N]; with --part fleet also [--nodes N] [--rounds N], with
            --part sim also [--seeds N] [--first N] [--nodes N] [--fleet], with
            --part mutants also [--shard K] [--list]
   image    kernel + initramfs with the agent inside, into image/out/
@@ -55,6 +56,8 @@ tasks:
            [--report FILE]
            api: what one controller does with many nodes [--nodes N]
            [--seconds N] [--report FILE]
+           fleet: one controller from empty to all simulated nodes available
+           [--nodes N] [--behaviour FILE] [--seed N] [--report FILE]
            hwm: what an external hardware manager costs its host
   fuzz     libFuzzer over the parsers of what drives, disks, managers and
            bundles say, ten minutes each [--seconds N] [NAME ...]

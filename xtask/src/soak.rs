@@ -11,10 +11,11 @@ use crate::args::Args;
 use crate::{deps, fault_points, image, sh};
 
 /// The parts, in the order of a run without `--part`.
-const PARTS: [&str; 9] = ["sim", "kill", "erase", "lab", "deploy", "api", "hostile", "mutants", "quickstart"];
+const PARTS: [&str; 10] =
+    ["sim", "kill", "erase", "lab", "deploy", "api", "hostile", "fleet", "mutants", "quickstart"];
 
-/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|hostile|mutants|quickstart] [--seed N]`, with `--part sim` the
-/// options of `sim`, with `--part deploy` also `--times N` and `--filter NAME`, and with `--part mutants` those of
+/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|hostile|fleet|mutants|quickstart] [--seed N]`, with `--part sim` the
+/// options of `sim`, with `--part fleet` those of `anneal-fleet rounds`, with `--part deploy` also `--times N` and `--filter NAME`, and with `--part mutants` those of
 /// [`mutants::run`]
 pub fn run(mut args: Args) -> Result<()> {
     let Some(only) = args.option("--part")? else {
@@ -27,6 +28,9 @@ pub fn run(mut args: Args) -> Result<()> {
     }
     if only == "mutants" {
         return mutants::run(args);
+    }
+    if only == "fleet" {
+        return fleet(&args.rest());
     }
     if only == "deploy" {
         return deploy(&args.rest());
@@ -45,6 +49,7 @@ fn part(name: &str, seed: Option<&str>) -> Result<()> {
         "deploy" => deploy(&seed.map(|seed| format!("--seed={seed}")).into_iter().collect::<Vec<_>>()),
         "api" => api(seed),
         "hostile" => hostile(seed),
+        "fleet" => fleet(&seed.map(|seed| format!("--seed={seed}")).into_iter().collect::<Vec<_>>()),
         "mutants" => mutants::run(Args::new(seed.map(|seed| format!("--seed={seed}")).into_iter().collect())),
         "quickstart" => quickstart::run(),
         other => bail!("there is no part {other:?}; there are {}", PARTS.join(", ")),
@@ -59,11 +64,14 @@ fn sim(options: &[String]) -> Result<()> {
     if options.is_empty() { sh::run(Command::new(&sim).arg("--fleet")) } else { Ok(()) }
 }
 
-/// The controller killed at every write, then at every commit: leases and contact with agents too.
+/// The controller killed at every write, then at every commit: leases and contact with agents too; with either store.
 fn kill() -> Result<()> {
     let (program, kill) = fault_points::build()?;
-    sh::run(&mut fault_points::kill(&program, &kill))?;
-    sh::run(fault_points::kill(&program, &kill).arg("--any"))
+    for store in ["sqlite", "postgres"] {
+        sh::run(fault_points::kill(&program, &kill).args(["--store", store]))?;
+        sh::run(fault_points::kill(&program, &kill).args(["--store", store, "--any"]))?;
+    }
+    Ok(())
 }
 
 /// A thousand kills of an erase at random moments, each seen from outside.
@@ -137,4 +145,12 @@ fn hostile(seed: Option<&str>) -> Result<()> {
     let mut soak = Command::new("taskset");
     soak.args(["--cpu-list", &others]).arg(bins.join("hostile")).arg("--bin-dir").arg(&bins);
     sh::run(soak.args(seed.iter().flat_map(|seed| ["--seed", seed])))
+}
+
+/// Fifty times three controllers with a thousand simulated nodes lose one: killed, frozen or cut off. Needs root.
+fn fleet(options: &[String]) -> Result<()> {
+    deps::ensure(&[deps::BUILD, deps::UNIT])?;
+    sh::run(sh::cargo().args(["build", "--release", "--bins", "-p", "controllerd", "-p", "fleet"]))?;
+    let bins = sh::target_dir().join("release");
+    sh::run(Command::new(bins.join("anneal-fleet")).arg("rounds").arg("--bin-dir").arg(&bins).args(options))
 }

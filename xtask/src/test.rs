@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::args::Args;
 use crate::{deps, fault_points, image, sh, specs};
+use binaries::Binary;
 use proof::{Extent, Proof};
 use ran::Listed;
 use tally::{Background, Tally};
@@ -31,6 +32,12 @@ const FAST_SEEDS: &str = "50";
 
 /// Seconds of each fuzzer; `cargo xtask fuzz` gives them ten minutes.
 const FUZZ_SECONDS: &str = "30";
+
+/// What the tests of the API run with once more.
+const ON_POSTGRESQL: &[(&str, &str)] = &[("API_STORE", "postgres"), ("API_REQUESTS", "1000")];
+
+/// Of so many writes the controller is killed at one where it stores in PostgreSQL; at all of them in `soak`.
+const KILLS_ON_POSTGRESQL: &str = "4";
 
 /// What a command line selects.
 struct Selection {
@@ -129,7 +136,7 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
     };
     if selection.has("cargo") {
         let env: &[_] = if selection.fast { &[("SIM_SEEDS", FAST_SEEDS)] } else { &[] };
-        if lanes::run(&cargo, env, tally)? {
+        if lanes::run(&with_postgresql(&cargo), env, tally)? {
             tally.ran.add_binaries(&cargo, Listed::All)?;
         }
         tally.take("doc", sh::cargo().args(["test", "--doc"]).args(&packages))?;
@@ -142,6 +149,9 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
     }
     if let Some((program, kill)) = kill {
         tally.take("kill", fault_points::kill(&program, &kill).args(selection.filter()))?;
+        let mut on_postgresql = fault_points::kill(&program, &kill);
+        on_postgresql.args(["--store", "postgres", "--every", KILLS_ON_POSTGRESQL]);
+        tally.take("kill", on_postgresql.args(selection.filter()))?;
     }
     if let Some(contract_suite) = contract {
         let lost = contract_suite.end("contract", tally)?;
@@ -157,6 +167,14 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
         fuzz.end("fuzz", tally)?;
     }
     Ok(())
+}
+
+/// The same, and the tests of the API once more with PostgreSQL below it, where its fuzzer looks at everything after each request
+/// and so makes fewer.
+fn with_postgresql(binaries: &[Binary]) -> Vec<Binary> {
+    let ours = binaries.iter().filter(|binary| ["api::main::", "api::fuzz::"].contains(&&*binary.prefix));
+    let again = ours.map(|binary| Binary { env: ON_POSTGRESQL, ..binary.clone() });
+    binaries.iter().cloned().chain(again).collect()
 }
 
 /// The suite of real peers.

@@ -92,7 +92,7 @@ pub struct HeartbeatTemplate {
     pub verify_ca: Option<String>,
 }
 
-/// Send heartbeats without end. When the controller does not answer, the other `urls` are tried, too.
+/// Send heartbeats without end. When the controller does not answer, they go to the next of `urls` that does.
 pub async fn run(
     executor: Arc<Executor>,
     client: Client,
@@ -121,13 +121,16 @@ pub async fn run(
                 Outcome::Refused
             }
             Err(error) => {
-                tracing::warn!(node_uuid = found.node_uuid, %error, "heartbeat failed");
-                if urls.len() > 1
-                    && let Ok(answering) = lookup::greet(&client, urls).await
-                {
-                    controller = answering;
+                tracing::warn!(node_uuid = found.node_uuid, url = %controller.url, %error, "heartbeat failed");
+                let others = lookup::others(urls, &controller.url);
+                match beat_another(executor.state(), &client, &others, &found, &template).await {
+                    Some(other) => {
+                        tracing::info!(url = %other.url, "another controller accepts the heartbeats");
+                        controller = other;
+                        Outcome::Accepted
+                    }
+                    None => Outcome::Failed,
                 }
-                Outcome::Failed
             }
         };
         failures = if outcome == Outcome::Accepted { 0 } else { failures + 1 };
@@ -192,6 +195,24 @@ async fn beat(
         status @ (400 | 401 | 403 | 404) => Err(BeatError::Refused { status, text: shorten(&reply.body) }),
         status => Err(BeatError::Status { status, text: shorten(&reply.body) }),
     }
+}
+
+/// Send the heartbeat to the first of these controllers that accepts it.
+async fn beat_another(
+    state: &State,
+    client: &Client,
+    urls: &[ApiUrl],
+    found: &LookupResult,
+    template: &HeartbeatTemplate,
+) -> Option<Controller> {
+    for url in urls {
+        let Ok(controller) = lookup::greet(client, std::slice::from_ref(url)).await else { continue };
+        match beat(state, client, &controller, found, template).await {
+            Ok(()) => return Some(controller),
+            Err(error) => tracing::warn!(%url, %error, "heartbeat failed"),
+        }
+    }
+    None
 }
 
 /// Who are we now? The old identity stays unless the controller gives a new one.

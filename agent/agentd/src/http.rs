@@ -23,6 +23,9 @@ use tokio_rustls::TlsConnector;
 /// From connecting to the last byte of the answer.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
+/// For a connection: a controller whose machine is off answers nothing.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
 /// Longest answer taken.
 const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
@@ -282,8 +285,10 @@ impl Client {
     /// A connection and our end of it.
     async fn connect(&self, base: &ApiUrl) -> Result<(Box<dyn Stream>, IpAddr), HttpError> {
         let address = self.resolve(base).await?;
-        let stream =
-            TcpStream::connect(address).await.map_err(|source| HttpError::Connect { address, source })?;
+        let connected = tokio::time::timeout(CONNECT_LIMIT, TcpStream::connect(address)).await;
+        let stream = connected
+            .unwrap_or_else(|elapsed| Err(elapsed.into()))
+            .map_err(|source| HttpError::Connect { address, source })?;
         let local = stream.local_addr().map_err(|source| HttpError::Connect { address, source })?.ip();
         if !base.tls {
             return Ok((Box::new(stream), local));

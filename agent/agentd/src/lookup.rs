@@ -9,6 +9,7 @@ use hyper::Method;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// A controller that answered.
@@ -153,6 +154,12 @@ pub async fn greet(client: &Client, urls: &[ApiUrl]) -> Result<Controller, Looku
     Err(last.unwrap_or_else(|| LookupError::Answer("no controller is configured".into())))
 }
 
+/// The other controllers, from the one behind this to the one before it.
+pub fn others(urls: &[ApiUrl], this: &ApiUrl) -> Vec<ApiUrl> {
+    let at = urls.iter().position(|url| url == this).map_or(0, |at| at + 1);
+    urls[at..].iter().chain(&urls[..at]).filter(|url| *url != this).cloned().collect()
+}
+
 async fn greet_one(client: &Client, url: &ApiUrl) -> Result<Controller, LookupError> {
     let reply = client.send(Method::GET, url, "/", None, Vec::new()).await?;
     if reply.status != 200 {
@@ -202,6 +209,27 @@ pub async fn ask(
     let version = Some(controller.lookup_version.as_str());
     let reply = client.send(Method::GET, &controller.url, &path, version, Vec::new()).await?;
     judge(reply.status, &reply.body, own)
+}
+
+/// One lookup; by another controller, which is `controller` from then on, if this one does not answer.
+pub async fn ask_any(
+    client: &Client,
+    urls: &[ApiUrl],
+    controller: &Mutex<Controller>,
+    request: &LookupRequest,
+    own: Option<&Token>,
+) -> Result<LookupResult, LookupError> {
+    let current = || controller.lock().unwrap_or_else(PoisonError::into_inner);
+    let this = current().clone();
+    match ask(client, &this, request, own).await {
+        Err(LookupError::Http(error)) if urls.len() > 1 => {
+            tracing::warn!(url = %this.url, %error, "lookup");
+            let other = greet(client, &others(urls, &this.url)).await?;
+            *current() = other.clone();
+            ask(client, &other, request, own).await
+        }
+        answered => answered,
+    }
 }
 
 /// Ask until an answer comes. Waits between tries are random below a ceiling that doubles up to `longest`.
@@ -281,6 +309,18 @@ mod tests {
         let locked: Vec<u64> =
             (0..4).map(|attempt| delay(&LookupError::Locked, attempt, longest, 0.0).as_secs()).collect();
         assert_eq!(locked, [5, 10, 30, 30]);
+    }
+
+    #[test]
+    fn the_others_are_tried_from_the_next_on() {
+        let urls: Vec<ApiUrl> =
+            ["http://a", "http://b", "http://c"].map(|url| url.parse().expect("a URL")).to_vec();
+        let shown = |this: &str| -> Vec<String> {
+            others(&urls, &this.parse().expect("a URL")).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(shown("http://b"), ["http://c:80", "http://a:80"]);
+        assert_eq!(shown("http://c"), ["http://a:80", "http://b:80"]);
+        assert_eq!(shown("http://x"), ["http://a:80", "http://b:80", "http://c:80"]);
     }
 
     #[test]

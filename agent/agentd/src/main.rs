@@ -109,7 +109,7 @@ fn mirrors(config: &Config) -> MirrorTrust {
     match &config.trust {
         Some(Trust::CaFile(path)) => MirrorTrust::CaFile(path.clone()),
         Some(Trust::Insecure) => MirrorTrust::Any,
-        Some(Trust::Pin(_)) | None => MirrorTrust::None,
+        Some(Trust::Pins(_)) | None => MirrorTrust::None,
     }
 }
 

@@ -13,7 +13,7 @@ use mac::Mac;
 use ramdisk_init::Exit;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -97,8 +97,10 @@ async fn live(
 
     let request = lookup_request(config, state, inspected);
     let own: Option<Token> = config.agent_token.clone();
-    let ask = || lookup::ask(&client, &controller, &request, own.as_ref());
+    let current = Mutex::new(controller);
+    let ask = || lookup::ask_any(&client, &config.api_urls, &current, &request, own.as_ref());
     let found = within(config, lookup::persist("lookup", LOOKUP_INTERVAL, ask)).await?;
+    let controller = current.into_inner().unwrap_or_else(PoisonError::into_inner);
     tracing::info!(node_uuid = found.node_uuid, extension = found.extension, "this machine is known");
     state.set_lookup_result(found.token.clone(), found.extension);
     // Before the first heartbeat: from then on the controller may ask for the steps.

@@ -23,8 +23,8 @@ const VALID: Duration = Duration::days(90);
 /// Which controller certificate is accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// The one with this fingerprint, and no other. Names and dates do not matter.
-    Pin(Pin),
+    /// Those with these fingerprints, one for each controller, and no other. Names and dates do not matter.
+    Pins(Vec<Pin>),
     /// What these authorities (PEM file) signed for the name in the URL.
     CaFile(PathBuf),
     /// Any. The operator asked for it.
@@ -86,7 +86,10 @@ pub fn own_certificate(address: IpAddr, hostname: &str) -> Result<OwnCertificate
 /// The client side with this trust. Without trust (plain HTTP only) any TLS is refused.
 pub fn client(trust: Option<&Trust>) -> Result<ClientConfig, TlsError> {
     let accept = match trust {
-        Some(Trust::Pin(pin)) => Accept::Only(*pin),
+        Some(Trust::Pins(pins)) => match pins.as_slice() {
+            [pin] => Accept::Only(*pin),
+            _ => Accept::OneOf(pins.clone()),
+        },
         Some(Trust::Insecure) => Accept::Any,
         None => Accept::None,
         Some(Trust::CaFile(path)) => return signed_by(path),

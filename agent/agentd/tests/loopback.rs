@@ -148,7 +148,7 @@ async fn an_ironic_gets_nothing_of_ours_and_is_not_hurried() {
 async fn a_controller_with_another_certificate_gets_nothing() {
     let controller = Controller::start(Script::default()).await;
     let mut config = config(&controller);
-    config.trust = Some(Trust::Pin(Pin::of_der(b"another")));
+    config.trust = Some(Trust::Pins(vec![Pin::of_der(b"another")]));
     config.lookup_timeout = Duration::from_secs(3);
     let life = Life::start(config, &Arc::default());
     let result = tokio::time::timeout(Duration::from_secs(30), life.end()).await.expect("it goes on");
@@ -184,19 +184,39 @@ async fn a_refused_heartbeat_leads_to_a_new_lookup() {
 async fn when_one_controller_dies_the_next_gets_the_heartbeats() {
     let script = || Script { offer: true, ..Script::default() };
     let (mut first, mut second) = (Controller::start(script()).await, Controller::start(script()).await);
-    let mut config = config(&first);
-    config.api_urls = [&first, &second].map(|controller| controller.url.parse().expect("URL")).to_vec();
-    // Each has a certificate of its own, and there is one pin.
-    config.trust = Some(Trust::Insecure);
-    let life = Life::start(config, &Arc::default());
+    let life = Life::start(with_both(&first, &second), &Arc::default());
     let remote = Remote::of(&first.heartbeat().await);
     assert!(second.requests().is_empty());
     drop(first);
+    let dead_since = Instant::now();
     // Its end is to be reported at once, and only the second controller is left.
     assert_eq!(remote.post(&step("probe_quick", "one"), true).await.0, 200);
     let reported = second.heartbeat().await;
     assert_eq!(reported["anneal"]["ended"], json!(["one"]));
+    assert!(dead_since.elapsed() < Duration::from_secs(5), "the second was not asked at once");
     life.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_the_controller_that_was_found_dies_the_next_is_asked_for_the_node() {
+    let taken = Script { tokens: vec!["******".into()], ..Script::default() };
+    let first = Controller::start(taken).await;
+    let mut second = Controller::start(Script::default()).await;
+    let life = Life::start(with_both(&first, &second), &Arc::default());
+    while first.lookups().is_empty() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    drop(first);
+    assert_eq!(second.heartbeat().await["agent_token"], TOKEN);
+    life.stop().await;
+}
+
+/// Each has a certificate of its own.
+fn with_both(first: &Controller, second: &Controller) -> Config {
+    let mut config = config(first);
+    config.api_urls = [first, second].map(|controller| controller.url.parse().expect("URL")).to_vec();
+    config.trust = Some(Trust::Pins(vec![first.pin, second.pin]));
+    config
 }
 
 #[test]

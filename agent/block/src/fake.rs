@@ -38,6 +38,8 @@ pub enum FakeFault {
     VanishesAfter(u64),
     /// No more than this many bytes are written in a second, one request after the other.
     Slow(u64),
+    /// Every other read or write is interrupted by a signal.
+    Interrupts,
     /// From this many bytes written on it is too hot, until it has been asked this often.
     Hot(u64, u64),
 }
@@ -53,12 +55,13 @@ pub struct FakeDisk {
     dirty: AtomicBool,
     durable: AtomicU64,
     asked: AtomicU64,
+    requests: AtomicU64,
 }
 
 impl FakeDisk {
     /// With the given content, sectors of `block` bytes, and flaws.
     pub fn new(content: Vec<u8>, block: u32, flaws: Vec<FakeFault>) -> Self {
-        let (written, durable, asked) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let [written, durable, asked, requests] = [0; 4].map(AtomicU64::new);
         FakeDisk {
             content: Mutex::new(content),
             block,
@@ -66,6 +69,7 @@ impl FakeDisk {
             written,
             durable,
             asked,
+            requests,
             dirty: AtomicBool::new(false),
         }
     }
@@ -96,6 +100,14 @@ impl FakeDisk {
 
     fn alive(&self) -> io::Result<()> {
         if self.present() { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ENODEV)) }
+    }
+
+    fn uninterrupted(&self) -> io::Result<()> {
+        let interrupts = self.has(|flaw| *flaw == FakeFault::Interrupts);
+        match interrupts && self.requests.fetch_add(1, Ordering::AcqRel).is_multiple_of(2) {
+            true => Err(io::ErrorKind::Interrupted.into()),
+            false => Ok(()),
+        }
     }
 
     /// Fill a range with a byte, as the drive's own methods do.
@@ -143,6 +155,7 @@ impl Target for FakeDisk {
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.alive()?;
+        self.uninterrupted()?;
         let range = offset..offset + buffer.len() as u64;
         if self.has(|flaw| matches!(flaw, FakeFault::ReadError(bad) if touch(bad, &range))) {
             return Err(eio());
@@ -153,6 +166,7 @@ impl Target for FakeDisk {
 
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<usize> {
         self.alive()?;
+        self.uninterrupted()?;
         let limit = self.flaws.iter().find_map(|flaw| match flaw {
             FakeFault::ShortWrites(limit) => Some(*limit),
             _ => None,

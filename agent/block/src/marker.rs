@@ -149,6 +149,7 @@ mod tests {
     use super::*;
     use crate::fake::{FakeDisk, FakeFault};
     use std::collections::BTreeSet;
+    use std::sync::Mutex;
 
     const SIZE: usize = 1 << 20;
 
@@ -174,6 +175,25 @@ mod tests {
         assert_eq!(markers.found(&disk, &()).unwrap(), 255);
         disk.fill(7, 0..SIZE as u64).unwrap();
         assert_eq!(markers.found(&disk, &()).unwrap(), 0);
+    }
+
+    #[test]
+    fn progress_counts_the_markers() {
+        struct Counts(Mutex<Vec<u64>>);
+        impl Watch for Counts {
+            fn progress(&self, progress: Progress) {
+                self.0.lock().unwrap().push(progress.done);
+            }
+            fn cancelled(&self) -> bool {
+                false
+            }
+        }
+        let disk = FakeDisk::new(vec![1; SIZE], 512, vec![]);
+        let counts = Counts(Mutex::default());
+        Markers::write(&disk, Method::NvmeFormat, &Samples::default(), &counts).unwrap();
+        let counts = counts.0.into_inner().unwrap();
+        assert!(counts[..256].iter().copied().eq(0..256), "{counts:?}");
+        assert_eq!(counts[256..], [256; 256], "then each is read");
     }
 
     #[test]

@@ -120,6 +120,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_seen_at_a_place_is_what_was_mounted_there_last() {
+        let mountinfo = b"30 1 8:1 / /a rw - ext4 /dev/sda1 rw\n31 30 8:2 / /b rw - ext4 /dev/sda2 rw\n\
+            32 30 8:3 / /a rw - ext4 /dev/sda3 rw\n";
+        let in_use = InUse::parse(mountinfo, b"");
+        let seen = |minor: u32, at: &str| in_use.is_on_top((8, minor), Path::new("/dev/none"), Path::new(at));
+        assert!(seen(3, "/a") && seen(2, "/b"));
+        assert!(!seen(1, "/a") && !seen(2, "/a") && !seen(3, "/b") && !seen(2, "/c"));
+        assert!(in_use.is_on_top((0, 40), Path::new("/dev/sda2"), Path::new("/b")), "by its node");
+    }
+
+    #[test]
     fn mounts_are_found_by_number_by_source_and_with_escapes() {
         let mountinfo = b"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n\
             36 27 259:1 / /mnt/a\\040b rw master:1 - ext3 /dev/vdb1 rw\n\

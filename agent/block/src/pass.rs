@@ -226,3 +226,46 @@ impl Drop for Leave<'_> {
         self.0.ended.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::FakeDisk;
+
+    #[test]
+    fn chunks_follow_the_speed_of_the_disk_between_their_bounds() {
+        let next = |chunk: u64, millis: u64| {
+            pace(chunk << 10, Duration::from_millis(millis), 64 << 10, 4 << 20) >> 10
+        };
+        assert_eq!(next(1024, 201), 512, "slow");
+        assert_eq!(next(64, 5000), 64, "never less");
+        assert_eq!([next(1024, 200), next(1024, 20)], [1024; 2]);
+        assert_eq!(next(1024, 19), 2048, "fast");
+        assert_eq!(next(4096, 1), 4096, "never more");
+    }
+
+    /// Cancels as soon as everything is done, and not before.
+    struct TooLate(AtomicBool);
+
+    impl Watch for TooLate {
+        fn progress(&self, _: Progress) {}
+        fn cancelled(&self) -> bool {
+            while !self.0.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            true
+        }
+    }
+
+    #[test]
+    fn a_cancellation_that_comes_when_all_is_done_undoes_nothing() {
+        let (disk, watch) = (FakeDisk::new(vec![0; 4096], 512, Vec::new()), TooLate(AtomicBool::new(false)));
+        let lane = |_: u64, length: u64, count: &mut dyn FnMut(u64)| {
+            count(length);
+            watch.0.store(true, Ordering::Release);
+            Ok(ControlFlow::Continue(()))
+        };
+        let passed = Pass::erasing(Method::NvmeFormat, &disk, 4096, &watch).run([lane]);
+        assert!(passed.result.is_ok() && passed.done == 4096, "{:?}", passed.result);
+    }
+}

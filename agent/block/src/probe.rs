@@ -98,48 +98,8 @@ pub enum ProbeError {
 /// methods that depend on the answer are then not used.
 pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
     let file = File::open(&disk.path).map_err(|source| ProbeError::Open { disk: disk.describe(), source })?;
-    let unanswered = |question: &str, error: String| {
-        tracing::warn!(device = %disk.path.display(), question, error, "the drive does not answer");
-    };
-    let mut found = Probe { disk: disk.clone(), ..Probe::default() };
-    if let Some(nsid) = disk.namespace {
-        match capabilities::nvme(&file, nsid) {
-            Ok(answer) => {
-                if let Some((namespace, health)) = answer {
-                    (found.nvme, found.health) = (Some(namespace), health);
-                }
-            }
-            Err(error) => unanswered("NVMe Identify", error.to_string()),
-        }
-    } else if disk.hctl.is_some() && disk.transport.as_deref() != Some("usb") {
-        if disk.ata {
-            match capabilities::ata(&file) {
-                Ok(answer) => found.ata = Some(answer),
-                Err(error) => unanswered("ATA IDENTIFY DEVICE", error.to_string()),
-            }
-        }
-        // A disk may look like an ATA one and be none (scsi_debug does).
-        if found.ata.is_none() && disk.transport.as_deref() != Some("sata") {
-            match capabilities::scsi(&file) {
-                Ok(answer) => found.scsi = Some(answer),
-                Err(error) => unanswered("SCSI", error.to_string()),
-            }
-        }
-    } else if disk.transport.as_deref() == Some("mmc") {
-        found.secure_discard = secure_discard(disk);
-        if disk.emmc {
-            match capabilities::mmc(&file) {
-                Ok(answer) => found.mmc = answer,
-                Err(error) => unanswered("SEND_EXT_CSD", error.to_string()),
-            }
-            found.boot_areas = mmc::boot_areas(disk);
-        }
-    }
+    let mut found = ask(&file, disk);
     found.map = holders::multipath(disk);
-    // Asked of what may be one; a kernel without Opal, and a drive without, answer alike.
-    if disk.namespace.is_some() || disk.hctl.is_some() {
-        found.opal = file.opal_status().ok().filter(|status| status.supported);
-    }
     if !found.gives_content() {
         return Ok(found);
     }
@@ -150,6 +110,52 @@ pub fn probe(disk: &Disk) -> Result<Probe, ProbeError> {
     found.clustered = clustered(&file, &found.signatures).map_err(failed)?;
     found.above = layers(disk);
     Ok(found)
+}
+
+/// Ask the drive of a disk what it can do. What it does not answer is logged, and left out.
+pub fn ask(drive: &dyn Transport, disk: &Disk) -> Probe {
+    let unanswered = |question: &str, error: String| {
+        tracing::warn!(device = %disk.path.display(), question, error, "the drive does not answer");
+    };
+    let mut found = Probe { disk: disk.clone(), ..Probe::default() };
+    if let Some(nsid) = disk.namespace {
+        match capabilities::nvme(drive, nsid) {
+            Ok(answer) => {
+                if let Some((namespace, health)) = answer {
+                    (found.nvme, found.health) = (Some(namespace), health);
+                }
+            }
+            Err(error) => unanswered("NVMe Identify", error.to_string()),
+        }
+    } else if disk.hctl.is_some() && disk.transport.as_deref() != Some("usb") {
+        if disk.ata {
+            match capabilities::ata(drive) {
+                Ok(answer) => found.ata = Some(answer),
+                Err(error) => unanswered("ATA IDENTIFY DEVICE", error.to_string()),
+            }
+        }
+        // A disk may look like an ATA one and be none (scsi_debug does).
+        if found.ata.is_none() && disk.transport.as_deref() != Some("sata") {
+            match capabilities::scsi(drive) {
+                Ok(answer) => found.scsi = Some(answer),
+                Err(error) => unanswered("SCSI", error.to_string()),
+            }
+        }
+    } else if disk.transport.as_deref() == Some("mmc") {
+        found.secure_discard = secure_discard(disk);
+        if disk.emmc {
+            match capabilities::mmc(drive) {
+                Ok(answer) => found.mmc = answer,
+                Err(error) => unanswered("SEND_EXT_CSD", error.to_string()),
+            }
+            found.boot_areas = mmc::boot_areas(disk);
+        }
+    }
+    // Asked of what may be one; a kernel without Opal, and a drive without, answer alike.
+    if disk.namespace.is_some() || disk.hctl.is_some() {
+        found.opal = drive.opal_status().ok().filter(|status| status.supported);
+    }
+    found
 }
 
 /// What the volumes above a disk hold. Skipped are volumes without content (an array without enough members), suspended

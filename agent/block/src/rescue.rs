@@ -20,3 +20,18 @@ pub fn rescue(disk: &Disk) -> Result<bool, Fault> {
     let probe = Probe { disk: disk.clone(), ..Probe::default() };
     ata_security::rescue(&Drive { transport: &file, probe: &probe })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drive_that_does_not_answer_is_no_drive_without_a_password() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let disk = |ata: bool| Disk { ata, path: file.path().to_owned(), ..Disk::default() };
+        assert!(matches!(rescue(&disk(true)), Err(Fault::Command { what: "ATA IDENTIFY DEVICE", .. })));
+        assert!(matches!(rescue(&disk(false)), Ok(false)), "only ATA drives are asked");
+        let gone = Disk { path: "/nonexistent".into(), ..disk(true) };
+        assert!(matches!(rescue(&gone), Err(Fault::Command { what: "opening the disk", .. })));
+    }
+}

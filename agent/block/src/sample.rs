@@ -180,6 +180,7 @@ pub(crate) fn draw(seed: SampleSeed, index: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::FakeDisk;
     use proptest::prelude::*;
 
     proptest! {
@@ -202,7 +203,21 @@ mod tests {
             assert_eq!(windows.len(), 257);
             assert_eq!(windows[0].0, 0);
             assert_eq!(windows[256].0 + windows[256].1, size);
+            let stratum = size / STRATA;
+            for (index, (offset, length)) in (0..STRATA).zip(&windows) {
+                let part = index * stratum..(index + 1) * stratum;
+                assert!(part.start <= *offset && offset + length <= part.end, "{offset} is not in {part:?}");
+            }
         }
+    }
+
+    #[test]
+    fn of_the_samples_of_an_earlier_process_only_sectors_of_this_disk_are_kept() {
+        let disk = FakeDisk::new(vec![0; 1 << 20], 512, Vec::new());
+        let kept = [512, 513, 1 << 20, (1 << 20) - 512, u64::MAX - 511].map(|at| (at, [7; KEPT]));
+        let samples = Samples::again(&disk, &kept);
+        let places: Vec<u64> = samples.sectors.iter().map(|(at, _)| *at).collect();
+        assert_eq!(places, [512, (1 << 20) - 512]);
     }
 
     #[test]

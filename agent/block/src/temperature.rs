@@ -95,6 +95,14 @@ mod tests {
             ("device/hwmon9/temp1_input", "99000"),
         ]);
         assert_eq!(of_disk(disk.path()), hot);
+        // Hotter is what is nearer to its own warning, or further beyond it.
+        let disk = tree(&[
+            ("device/nvme0/hwmon0/temp1_input", "80000"),
+            ("device/nvme0/hwmon0/temp1_max", "95000"),
+            ("device/nvme1/hwmon1/temp1_input", "71000"),
+            ("device/nvme1/hwmon1/temp1_max", "70000"),
+        ]);
+        assert_eq!(of_disk(disk.path()), hot);
         assert_eq!(of_disk(tree(&[("device/hwmon9/temp1_input", "99000")]).path()), None);
         assert_eq!(of_disk(Path::new("/nonexistent")), None);
     }

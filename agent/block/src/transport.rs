@@ -70,3 +70,28 @@ pub enum Data<'a> {
     /// To the drive.
     Out(&'a [u8]),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A way to no drive.
+    struct Nowhere;
+
+    impl Transport for Nowhere {}
+
+    #[test]
+    fn a_way_that_does_not_know_a_kind_of_command_says_so() {
+        let psid = Psid::parse("P").unwrap();
+        let answers = [
+            Nowhere.nvme(&NvmeCommand::identify(1, 0), &mut [], QUESTION).err(),
+            Nowhere.scsi(&[0; 6], Data::None, QUESTION).err(),
+            Nowhere.opal_status().err(),
+            Nowhere.opal_revert(&psid).err(),
+            Nowhere.mmc(&[], &mut []).err(),
+        ];
+        for answer in answers {
+            assert_eq!(answer.map(|error| error.kind()), Some(io::ErrorKind::Unsupported));
+        }
+    }
+}

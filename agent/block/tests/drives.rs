@@ -13,8 +13,8 @@ use block::method::Family::{Ata, Nvme, Scsi};
 use block::opal::{Psid, Status};
 use block::sanitize::{Operation, State};
 use block::{
-    Ending, Method, Phase, Probe, Record, RequiredVerification, Verification, Watch, capabilities, erase,
-    erase_requiring,
+    Disk, Ending, Method, Phase, Probe, Record, RequiredVerification, Verification, Watch, capabilities,
+    erase, erase_requiring,
 };
 use proptest::prelude::*;
 use std::sync::Mutex;
@@ -314,13 +314,13 @@ fn drives_are_asked_what_they_can_do() {
     assert_eq!(block::judge(&probe).len(), 1, "registered keys: other machines use it");
 }
 
-/// What was being done, each time that progress was reported.
+/// What was being done, and how far it was in bytes, each time that progress was reported.
 #[derive(Default)]
-struct Phases(Mutex<Vec<Phase>>);
+struct Phases(Mutex<Vec<(Phase, u64)>>);
 
 impl Watch for Phases {
     fn progress(&self, progress: block::Progress) {
-        self.0.lock().unwrap().push(progress.phase);
+        self.0.lock().unwrap().push((progress.phase, progress.done));
     }
     fn cancelled(&self) -> bool {
         false
@@ -337,8 +337,77 @@ fn a_drive_that_is_sanitizing_is_not_read_before_it_was_waited_for() {
     let (target, phases) = (Simulated { disk: &disk, transport: &drive, probe }, Phases::default());
     let record = erase(&target, &[Method::Sanitize(Scsi, Operation::Block)], &phases);
     assert_eq!(record.ending, Ending::Erased, "{record:?}");
-    let phases = phases.0.into_inner().unwrap();
+    let phases: Vec<Phase> = phases.0.into_inner().unwrap().iter().map(|seen| seen.0).collect();
     assert!(phases.contains(&Phase::Erasing) && !phases.contains(&Phase::Sampling), "{phases:?}");
+}
+
+#[test]
+fn the_share_that_a_drive_reports_is_shown_in_bytes() {
+    let disk = disk();
+    let drive = NvmeDrive::new(&disk, Whim::None, 0, 0);
+    let (target, seen) =
+        (Simulated { disk: &disk, transport: &drive, probe: Probe::default() }, Phases::default());
+    erase(&target, &[Method::Sanitize(Nvme, Operation::Block)], &seen);
+    let seen = seen.0.into_inner().unwrap().into_iter();
+    let mut done: Vec<u64> = seen.filter(|seen| seen.0 == Phase::Erasing).map(|seen| seen.1).collect();
+    done.dedup();
+    // 16000 of 65536 at a time.
+    assert_eq!(done, [0, 256_000, 512_000, 768_000, 1 << 20]);
+}
+
+/// A disk of the kernel's, as far as it says what its drive is asked.
+fn listed(transport: &str, ata: bool) -> Disk {
+    let hctl = Some("0:0:0:0".to_owned());
+    Disk { transport: Some(transport.to_owned()), ata, hctl, ..Disk::default() }
+}
+
+#[test]
+fn each_kind_of_disk_is_asked_its_own_questions() {
+    let disk = disk();
+    let kinds = |drive: &dyn block::transport::Transport, listed: &Disk| {
+        let probe = block::probe::ask(drive, listed);
+        assert_eq!((&probe.disk, probe.opal), (listed, None));
+        [probe.nvme.is_some(), probe.ata.is_some(), probe.scsi.is_some()]
+    };
+    let sata = AtaDrive::new(&disk, AtaWhim::None);
+    assert_eq!(kinds(&sata, &listed("sata", true)), [false, true, false]);
+    let sas = ScsiDisk::new(&disk);
+    assert_eq!(kinds(&sas, &listed("sas", false)), [false, false, true]);
+    assert_eq!(kinds(&sas, &listed("scsi", true)), [false, false, true], "it only looks like an ATA drive");
+    assert_eq!(
+        kinds(&sas, &listed("sata", true)),
+        [false; 3],
+        "libata's answers to SCSI say nothing of a drive"
+    );
+    assert_eq!(kinds(&sas, &listed("usb", false)), [false; 3], "a bridge's neither");
+    let nvme = NvmeDrive::new(&disk, Whim::None, 0, 0);
+    let namespace = Disk { namespace: Some(1), ..Disk::default() };
+    assert_eq!(kinds(&nvme, &namespace), [true, false, false]);
+    let opal = |status| OpalDrive { disk: &disk, whim: OpalWhim::None, status: Mutex::new(status) };
+    assert_eq!(block::probe::ask(&opal(OWNED), &namespace).opal, Some(OWNED));
+    assert_eq!(
+        block::probe::ask(&opal(Status::default()), &namespace).opal,
+        None,
+        "the kernel knows it as none"
+    );
+    assert_eq!(block::probe::ask(&opal(OWNED), &Disk::default()).opal, None, "neither NVMe nor SCSI");
+}
+
+#[test]
+fn a_frozen_drive_is_not_sent_a_password_and_an_erase_that_left_its_own_is_none() {
+    let disk = disk();
+    let drive = AtaDrive::new(&disk, AtaWhim::None);
+    let mut theirs = [0; 32];
+    theirs[..4].copy_from_slice(b"NULL");
+    (drive.state.lock().unwrap().password, drive.state.lock().unwrap().frozen) = (Some(theirs), true);
+    let probe = Probe::default();
+    assert!(!ata_security::rescue(&Drive { transport: &drive, probe: &probe }).unwrap());
+    let state = drive.state.lock().unwrap();
+    assert!(state.commands.iter().all(|code| *code == 0xec), "only asked what it is: {:x?}", state.commands);
+    drop(state);
+    let drive = AtaDrive::new(&disk, AtaWhim::ErasesNothing);
+    let record = run(&disk, &drive, &[Method::AtaErase]);
+    assert!(reason(&record).contains("it is done, and still had its password"), "{record:?}");
 }
 
 fn opal(disk: &FakeDisk, whim: OpalWhim, status: Status, psid: &str, methods: &[Method]) -> Record {

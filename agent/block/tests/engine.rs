@@ -169,6 +169,16 @@ fn short_writes_are_continued() {
 }
 
 #[test]
+fn a_signal_fails_no_read_and_no_write() {
+    // A write of one sector has no halves to be tried.
+    for size in [512, 1 << 20] {
+        let disk = FakeDisk::new(content(size), 512, vec![FakeFault::Interrupts]);
+        let record = erase(&disk, &[Method::Overwrite], &());
+        assert_eq!((record.ending, record.bytes_erased), (Ending::Erased, size as u64));
+    }
+}
+
+#[test]
 fn a_disk_that_vanishes_is_said_to_and_no_other_method_is_tried() {
     let disk = FakeDisk::new(content(16 << 20), 512, vec![FakeFault::VanishesAfter(4 << 20)]);
     let record = erase(&disk, &[Method::Overwrite, Method::ZeroOut], &());
@@ -325,6 +335,23 @@ fn progress_goes_through_the_phases_and_ends_at_the_size() {
         let last = reported.iter().rfind(|progress| progress.phase == phase).unwrap();
         assert_eq!((last.done, last.total), (9 << 20, 9 << 20));
     }
+    let sampled: Vec<u64> =
+        reported.iter().filter(|seen| seen.phase == Phase::Sampling).map(|seen| seen.done).collect();
+    let part = (9 << 20) / 257;
+    assert_eq!(sampled, (0..257).map(|index| index * part).collect::<Vec<_>>(), "in bytes of the disk");
+}
+
+#[test]
+fn the_progress_of_several_passes_is_that_of_all_of_them() {
+    let passes = Passes { count: NonZeroU8::new(2).unwrap(), last: Fill::Byte(0) };
+    let watch = Impatient { left: AtomicUsize::new(usize::MAX), reported: Mutex::default() };
+    let disk = FakeDisk::new(content(1 << 20), 512, vec![]);
+    erase(&disk, &[Method::OverwriteWith(passes)], &watch);
+    let reported = watch.reported.into_inner().unwrap().into_iter();
+    let erasing = reported.filter(|seen| seen.phase == Phase::Erasing);
+    let seen: Vec<(u64, u64)> = erasing.map(|seen| (seen.done, seen.total)).collect();
+    assert!(seen.is_sorted() && seen.iter().all(|(_, total)| *total == 2 << 20), "{seen:?}");
+    assert_eq!(seen.last(), Some(&(2 << 20, 2 << 20)));
 }
 
 #[test]

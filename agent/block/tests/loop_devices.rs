@@ -3,7 +3,8 @@
 
 use crate::common::{Loop, lvm_label, md_superblock, pattern, run, survivors};
 use block::{
-    Ending, Fill, Method, OpenError, Passes, Refusal, Target, erase, erase_metadata, judge, methods,
+    Ending, Fill, Holder, HolderKind, Method, OpenError, Passes, Refusal, Target, TeardownStep, erase,
+    erase_metadata, judge, methods,
 };
 use std::num::NonZeroU8;
 use std::os::unix::fs::OpenOptionsExt;
@@ -34,6 +35,26 @@ fn used_disk(size: u64) -> (Loop, Vec<u8>) {
 
 fn names(disk: &Loop) -> Vec<String> {
     disk.probe().signatures.into_iter().map(|signature| signature.name).collect()
+}
+
+/// As udev does, a program looks at a partition for a moment.
+#[test]
+fn partitions_are_forgotten_once_none_is_open() {
+    let (disk, _) = used_disk(64 * MIB);
+    let device = disk.open();
+    disk.write(0, &[0; 34 * 512]);
+    let backup = 64 * MIB - 33 * 512;
+    disk.write(backup, &[0; 33 * 512]);
+    let held = std::fs::File::open(disk.partition(3)).unwrap();
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| ended.send(device.forget_partitions().map_err(|error| error.to_string())).unwrap());
+        let early = end.recv_timeout(std::time::Duration::from_millis(300));
+        assert!(early.is_err(), "a partition is open: {early:?}");
+        drop(held);
+        assert_eq!(end.recv().unwrap(), Ok(()));
+    });
+    assert_eq!(disk.probe().disk.partitions, []);
 }
 
 #[test]
@@ -212,6 +233,133 @@ fn a_mounted_disk_is_refused_and_cannot_be_opened() {
     let error = opened.unwrap_err();
     assert!(error.to_string().contains("something else uses it"), "{error}");
     assert_eq!(judge(&disk.probe()), []);
+}
+
+/// Where something is mounted for a test, and what of it a failed test would leave.
+struct Mounted {
+    point: tempfile::TempDir,
+}
+
+impl Mounted {
+    fn new(disk: &Loop) -> Self {
+        run("mkfs.ext4", &["-q", "-F", disk.node()]);
+        let mounted = Mounted { point: tempfile::tempdir().unwrap() };
+        run("mount", &[disk.node(), mounted.at()]);
+        mounted
+    }
+
+    fn at(&self) -> &str {
+        self.point.path().to_str().unwrap()
+    }
+
+    fn step(&self, disk: &Loop) -> TeardownStep {
+        TeardownStep::Unmount { what: disk.name(), at: self.point.path().into() }
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        while Command::new("umount").arg("-l").arg(self.at()).output().unwrap().status.success() {}
+    }
+}
+
+#[test]
+fn what_uses_a_disk_is_taken_down_and_waited_for_while_it_is_busy() {
+    let [swap, disk] = [(); 2].map(|()| Loop::new(&vec![0; usize::try_from(16 * MIB).unwrap()]));
+    run("mkswap", &[swap.node()]);
+    run("swapon", &[swap.node()]);
+    let mounted = Mounted::new(&disk);
+    // A mount cannot go while something in it is open.
+    let open = std::fs::File::open(mounted.at()).unwrap();
+    let moment = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        drop(open);
+    });
+    let steps = [TeardownStep::SwapOff { what: swap.name() }, mounted.step(&disk)];
+    let taken = block::take_down(&block::Roots::default(), &steps);
+    moment.join().unwrap();
+    let used = [&swap, &disk].map(|disk| !judge(&disk.probe()).is_empty());
+    let _ = Command::new("swapoff").arg(swap.node()).output().unwrap();
+    assert!(taken.is_ok() && used == [false; 2], "{taken:?} {used:?}");
+}
+
+#[test]
+fn a_mount_is_known_by_its_device_number_and_only_what_is_seen_there_is_unmounted() {
+    let disk = Loop::new(&vec![0; usize::try_from(16 * MIB).unwrap()]);
+    let mounted = Mounted::new(&disk);
+    run("umount", &[mounted.at()]);
+    // By a name that is gone, as of a volume that was renamed.
+    let (major, minor) = disk.probe().disk.dev;
+    let name = disk.node().to_owned() + "-renamed";
+    use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+    mknod(name.as_str(), SFlag::S_IFBLK, Mode::S_IRUSR | Mode::S_IWUSR, makedev(major.into(), minor.into()))
+        .unwrap();
+    run("mount", &[&name, mounted.at()]);
+    std::fs::remove_file(&name).unwrap();
+    run("mount", &["-t", "tmpfs", "none", mounted.at()]);
+    let steps = [mounted.step(&disk)];
+    let covered = block::take_down(&block::Roots::default(), &steps).unwrap_err();
+    assert_eq!(covered.step, steps[0]);
+    assert!(block::fault::chain(&covered).contains("something else is mounted over it"), "{covered:?}");
+    run("umount", &[mounted.at()]);
+    assert_eq!(judge(&disk.probe()).len(), 1, "it was left alone");
+    block::take_down(&block::Roots::default(), &steps).unwrap();
+    assert_eq!(judge(&disk.probe()), []);
+}
+
+/// Names the disk to the test that runs again as a program of its own.
+const CHILD: &str = "ANNEAL_TEST_REREAD";
+
+/// Not a test of its own: the program that [`a_table_that_cannot_be_read_again_is_an_error`] starts.
+#[test]
+fn the_program_that_may_not_read_tables_again() {
+    let Some(node) = std::env::var_os(CHILD) else { return };
+    let roots = block::Roots::default();
+    let disk = block::list(&roots, &block::Filter::Only(vec![node.into()])).unwrap().remove(0);
+    let device = block::Device::open(&roots, &block::Probe { disk, ..block::Probe::default() }).unwrap();
+    let error = device.forget_partitions().unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
+}
+
+#[test]
+fn a_table_that_cannot_be_read_again_is_an_error() {
+    let disk = Loop::sparse(4 * MIB, &[]);
+    let again = ["--exact", "loop_devices::the_program_that_may_not_read_tables_again"];
+    let program = std::env::current_exe().unwrap();
+    let mut without = Command::new("setpriv");
+    without.arg("--bounding-set=-sys_admin").arg(program).args(again).env(CHILD, disk.node());
+    let output = without.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+fn what_is_on_the_volumes_above_a_disk_is_read_once_each() {
+    let [disk, first, second, silent] = [(); 4].map(|()| Loop::sparse(64 * MIB, &[]));
+    run("mkswap", &[first.node()]);
+    run("mkfs.ext4", &["-q", "-F", second.node()]);
+    run("mkswap", &[silent.node()]);
+    // Loop devices in the place of volumes.
+    let volume = |name: &str, over: &Loop| Holder {
+        name: over.name(),
+        kind: HolderKind::Lvm(name.to_owned()),
+        path: over.path.clone(),
+        size: 64 * MIB,
+        ..Holder::default()
+    };
+    let mut listed = disk.probe().disk;
+    listed.holders = vec![
+        volume("vg-swap", &first),
+        volume("vg-data", &second),
+        volume("vg-swap", &first),
+        Holder { suspended: true, ..volume("vg-asleep", &silent) },
+        Holder { kind: HolderKind::Multipath("mpatha".to_owned()), ..volume("", &silent) },
+    ];
+    let probe = block::probe(&listed).unwrap();
+    let above: Vec<(&str, &str)> =
+        probe.above.iter().map(|layer| (layer.what.as_str(), layer.signatures[0].name.as_str())).collect();
+    let named = [0, 1].map(|at: usize| listed.holders[at].to_string());
+    assert_eq!(above, [(named[0].as_str(), "swap"), (&named[1], "ext4")]);
 }
 
 #[test]

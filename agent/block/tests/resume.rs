@@ -131,6 +131,7 @@ fn what_speaks_against_a_checkpoint_makes_it_begin_at_0() {
     ] {
         let record = resume(&disk, &[Method::Discard, Method::Overwrite], &checkpoint, &());
         assert_eq!(record.resumed_from, None, "{what}");
+        assert!(record.method.is_some(), "{what}: it begins");
         if what != "unreadable" && what != "a discard" {
             assert_eq!(record.ending, Ending::Erased, "{what}");
         }

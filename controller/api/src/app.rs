@@ -66,6 +66,8 @@ pub struct Settings {
     pub public_endpoint: String,
     /// Seconds within which an agent must send its next heartbeat; part of the answer to its lookup.
     pub heartbeat_timeout_s: f64,
+    /// Whether nodes of every driver that are created below 1.11 begin in AVAILABLE; without it those of fake-hardware do.
+    pub available_below_1_11: bool,
     /// Whether `provide` cleans nodes whose `automated_clean` is null.
     pub automated_clean: bool,
     /// Most items of one page; larger limits are lowered to it.
@@ -97,6 +99,7 @@ impl Default for Settings {
         Self {
             public_endpoint: String::new(),
             heartbeat_timeout_s: 300.0,
+            available_below_1_11: false,
             automated_clean: true,
             max_limit: 1000,
             list_time_limit: NodeQuery::TIME_LIMIT,

@@ -8,15 +8,17 @@ use crate::boot_nonce;
 use crate::client_address;
 use crate::endpoint::{Endpoint, OPEN};
 use crate::error::{ApiError, Shaped};
+use crate::hidden_paths::HiddenPaths;
 use crate::microversion::{self, HEADER, MAX, MAX_HEADER, MIN, MIN_HEADER, Version};
 use crate::node_resolver::Suffixed;
+use crate::old_paths;
 use crate::origin_check::OriginCheck;
 use crate::ramdisk::{self, Rates};
 use crate::request_id::{RequestId, record_path};
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
 use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderMap, HeaderValue, Response, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
 use axum::{Extension, Router};
@@ -37,7 +39,8 @@ const OPEN_BODY_LIMIT: usize = 256 << 10;
 pub fn wrap(app: Arc<App>, auth: Auth, site: Option<OriginCheck>) -> Router {
     let proxies = app.settings.trusted_proxies.as_slice().into();
     let routes = routes(&auth, &app).layer(DefaultBodyLimit::max(BODY_LIMIT)).with_state(app);
-    let front = Front { auth, site: site.map(Arc::new), proxies, routes };
+    let hidden = Arc::new(HiddenPaths::of(&endpoints()));
+    let front = Front { auth, site: site.map(Arc::new), proxies, hidden, routes };
     Router::new().fallback(move |request: Request| identified(front.clone(), request))
 }
 
@@ -49,6 +52,8 @@ struct Front {
     site: Option<Arc<OriginCheck>>,
     /// Proxies that say whom they speak for.
     proxies: Arc<[IpNet]>,
+    /// Paths that are not there before their version.
+    hidden: Arc<HiddenPaths>,
     routes: Router,
 }
 
@@ -107,7 +112,7 @@ fn routes(auth: &Auth, app: &Arc<App>) -> Router<Arc<App>> {
 }
 
 async fn handle(front: Front, mut request: Request) -> Response<Body> {
-    let Front { auth, site, proxies, routes } = front;
+    let Front { auth, site, proxies, hidden, routes } = front;
     boot_nonce::take(&mut request);
     client_address::behind_proxies(&mut request, &proxies);
     let (credentials, origin) = (credentials(request.headers()), RequestOrigin::of(request.extensions()));
@@ -126,9 +131,15 @@ async fn handle(front: Front, mut request: Request) -> Response<Body> {
                         request.extensions_mut().insert(suffixed);
                         uri = shorter;
                     }
+                    let uri = old_paths::modern(&uri).unwrap_or(uri);
+                    let is_hidden = hidden.hide(uri.path(), version);
                     *request.uri_mut() = uri;
                     // The router never fails: its error type is uninhabited.
-                    let response = routes.oneshot(request).await.into_response();
+                    let mut response = routes.oneshot(request).await.into_response();
+                    if is_hidden && is_unrouted_method(&response) {
+                        *response.status_mut() = StatusCode::NOT_FOUND;
+                        response.headers_mut().remove(header::ALLOW);
+                    }
                     guard::unrouted(&auth, &credentials, origin, response).await
                 }
                 None => ApiError::plain(400, "The path or the query is not valid UTF-8 once it is decoded.")
@@ -144,6 +155,11 @@ async fn handle(front: Front, mut request: Request) -> Response<Body> {
     }
     decorate(response.headers_mut(), negotiated.ok());
     response
+}
+
+/// Whether the router has the path, but not the method.
+fn is_unrouted_method(response: &Response<Body>) -> bool {
+    response.status() == StatusCode::METHOD_NOT_ALLOWED && response.extensions().get::<Shaped>().is_none()
 }
 
 /// The header that says who the caller is, for an answer to a path that no row has.

@@ -10,7 +10,6 @@ use model::{ProvisionState, RequestSender};
 use room::Log;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use store::prelude::*;
 
 const CLIENT: &str = "192.0.2.9";
 

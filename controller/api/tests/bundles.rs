@@ -12,7 +12,6 @@ use model::{Node, ProvisionState};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
-use store::prelude::*;
 use tower::ServiceExt;
 
 const PATH: &str = "/v1/anneal/bundles";

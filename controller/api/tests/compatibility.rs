@@ -22,8 +22,12 @@ What each endpoint takes and answers: `docs/openapi.json` (OpenAPI 3.1), which a
 - **not served**: answers 404, for the reason that is given.
 - **own**: Ironic has no such thing; no client of Ironic meets it.
 
+Ironic's first paths are served as well: `/v1/nodes/states?node_ident=NODE` and `/v1/nodes/states/NODE` for
+`/v1/nodes/NODE/states`, and so for `states/…`, `management/boot_device`, `maintenance` and `vendor_passthru`.
+
 What a BMC is asked for is asked while the client waits: what it refuses is the answer (400; 503 when it does not answer),
-where Ironic answers 202 and reports it later in `last_error`. `boot_mode` and `secure_boot` are in force from the next start
+where Ironic answers 202 and reports it later in `last_error`. Only `vmedia` is answered 204 in any case, with the failure in
+`last_error`, and an allocation is `allocating` in the answer to its creation, whatever became of it. `boot_mode` and `secure_boot` are in force from the next start
 on; nothing is rebooted for them. `bios` shows what the BMC reports now, `firmware` what the last inspection found. The BMC
 itself fetches the image of `vmedia`, from the URL that is given. A request that reaches for the hardware is refused (409)
 while a conductor works on the node.

@@ -4,7 +4,6 @@ use crate::common::Api;
 use model::disks::KnownDisk;
 use model::{ProvisionState, Timestamp};
 use serde_json::json;
-use store::prelude::*;
 
 const DISKS: &str = "/v1/anneal/nodes/n/disks";
 const RETIRE: &str = "/v1/anneal/nodes/n/disks/retire";

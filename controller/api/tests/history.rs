@@ -4,7 +4,6 @@ use crate::common::{Api, keys};
 use model::history::Severity;
 use model::{Event, EventKind, Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
-use store::prelude::*;
 
 /// A node that was enrolled, verified, and failed its cleaning: an event of each kind.
 async fn storied(api: &Api) -> Node {

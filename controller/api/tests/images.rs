@@ -11,7 +11,6 @@ use model::{Cursor, Inventory, Node, ProvisionState, Run, RunKind, Timestamp};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::path::Path;
-use store::prelude::*;
 use store::{TokenGrant, TokenRequest};
 use tower::ServiceExt;
 

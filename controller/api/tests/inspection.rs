@@ -6,7 +6,6 @@ use axum::http::Request;
 use model::boot::{Boot, BootNonce};
 use model::{Cursor, Inventory, Node, ProvisionState, Run, RunKind};
 use serde_json::{Value, json};
-use store::prelude::*;
 
 const PATH: &str = "/v1/continue_inspection";
 const MAC: &str = "52:54:00:12:34:56";
@@ -283,7 +282,7 @@ async fn a_report_shows_the_nonce_of_its_boot() {
     api.port(&node, MAC).await;
     let boot = Boot::fresh();
     let nonce = boot.nonce.clone();
-    api.store.forget_agent(node.uuid, Some(boot)).await.unwrap();
+    api.store.forget_agent(node.uuid, Some(boot), None).await.unwrap();
     send_report(&api, report(MAC)).await.is(404);
     assert_eq!(api.store.inventory(node.uuid).await.unwrap(), None);
     let send = |nonce: &BootNonce| {

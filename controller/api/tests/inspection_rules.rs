@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use store::prelude::*;
 use store::{Members, SystemClock};
 use tokio_util::sync::CancellationToken;
 
@@ -233,7 +232,7 @@ async fn what_no_inspection_could_apply_is_refused() {
         ),
         (
             action("set-attribute", json!({"path": "/provision_state", "value": "available"})),
-            "\"provision_state\" of a node cannot be set by inspection rules; these can: driver_info,",
+            "\"provision_state\" of a node cannot be set by inspection rules; these can: driver, driver_info,",
         ),
         (
             action("set-attribute", json!({"path": "driver_internal_info.agent_secret_token", "value": "x"})),

@@ -3,7 +3,6 @@
 use crate::common::Api;
 use model::{ProvisionState, Timestamp};
 use serde_json::{Value, json};
-use store::prelude::*;
 
 /// Experiment 6: Ironic answers 500 to steps without `step` or `interface` and to steps that are texts.
 #[tokio::test]

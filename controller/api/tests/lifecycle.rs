@@ -4,7 +4,6 @@ use crate::common::Api;
 use api::Settings;
 use model::{ProvisionState, StepKind};
 use serde_json::{Value, json};
-use store::prelude::*;
 
 /// specs/deploy-steps.txt: older versions hide the field and still show `driver_internal_info`.
 #[tokio::test]

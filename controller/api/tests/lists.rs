@@ -7,7 +7,6 @@ use model::{Node, PowerState, ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::time::Duration;
-use store::prelude::*;
 
 /// Nodes that differ in many fields and share values in others.
 async fn nodes(api: &Api, count: usize) -> Vec<Node> {

@@ -7,7 +7,6 @@ use model::{Node, PowerState, PowerTarget, ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use store::prelude::*;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -19,6 +18,7 @@ async fn asked_to_power_on(api: &Api, state: ProvisionState) -> Node {
         node.power_state = Some(PowerState::Off);
         node.resource_class = Some("c".into());
         node.driver = "redfish".into();
+        node.driver_info.insert("redfish_address".into(), "https://bmc".into());
     });
     let uuid = node.await.uuid;
     for (path, more) in [
@@ -213,6 +213,11 @@ async fn a_node_with_an_outstanding_change_of_power_is_reserved() {
     assert_eq!(api.get("/v1/nodes/n").await.body["reservation"], Value::Null);
 }
 
+/// What became of an allocation.
+async fn ended(api: &Api, made: &Value) -> Value {
+    api.get(&format!("/v1/allocations/{}", made["uuid"].as_str().unwrap())).await.is(200).body
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_allocation_waits_for_a_node_that_is_locked() {
     let api = Api::new();
@@ -229,7 +234,7 @@ async fn an_allocation_waits_for_a_node_that_is_locked() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         carry_out(&api, &node).await;
     });
-    let made = made.is(201).body;
+    let made = ended(&api, &made.is(201).body).await;
     assert_eq!((&made["state"], &made["node_uuid"]), (&json!("active"), &json!(node.uuid)));
 }
 
@@ -244,7 +249,8 @@ async fn an_allocation_takes_a_free_node_before_one_that_is_locked() {
     let free = free.await;
     let begun = Instant::now();
     let wish = || api.post("/v1/allocations", json!({"resource_class": "c"}));
-    assert_eq!(wish().await.is(201).body["node_uuid"], json!(free.uuid));
+    let made = wish().await.is(201).body;
+    assert_eq!(ended(&api, &made).await["node_uuid"], json!(free.uuid));
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }
 
@@ -259,7 +265,7 @@ async fn an_allocation_does_not_wait_for_a_node_that_no_longer_suits_it() {
         taken.maintenance = true;
         api.update(taken).await;
     });
-    let made = made.is(201).body;
+    let made = ended(&api, &made.is(201).body).await;
     assert_eq!(made["state"], "error");
     let error = made["last_error"].to_string();
     assert!(error.contains("could not reserve any of 1 suitable nodes"), "{error}");

@@ -6,6 +6,7 @@ mod bad_input;
 mod bmc_login;
 mod browsers;
 mod bundles;
+mod clients;
 mod common;
 mod compatibility;
 mod configdrives;

@@ -257,7 +257,11 @@ async fn requests_are_refused_before_their_version() {
                 }
             })
             .await;
-        api.node_with("able", ProvisionState::Manageable, |node| node.driver = "redfish".into()).await;
+        api.node_with("able", ProvisionState::Manageable, |node| {
+            node.driver = "redfish".into();
+            node.driver_info.insert("redfish_address".into(), "https://bmc".into());
+        })
+        .await;
         let before = api.everything().await;
         // Names in paths are for 1.5 and later.
         let path = if since < 6 { path.replace("/n/", &format!("/{}/", node.uuid)) } else { path.to_owned() };

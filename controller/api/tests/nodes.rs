@@ -4,7 +4,6 @@ use crate::common::{Api, await_agent, fixture, keys};
 use model::agent::{AgentKind, AgentState};
 use model::{Catalogue, CatalogueStep, Node, ProvisionState, Timestamp, Wait};
 use serde_json::{Value, json};
-use store::prelude::*;
 use store::{HeartbeatRecord, StepKind, TokenRequest};
 
 #[tokio::test]
@@ -359,7 +358,7 @@ async fn cleaning_steps_as_the_specification_says() {
     let steps = vec![step("raid", "create", 0), step("deploy", "erase_devices", 10), step("power", "p", 10)];
     let catalogue =
         Catalogue { steps, hardware_manager_version: serde_json::Map::new(), learnt_at: Timestamp(0) };
-    api.store.put_catalogue(node.uuid, StepKind::Clean, catalogue).await.unwrap();
+    api.store.put_catalogue(node.uuid, StepKind::Clean, catalogue, None).await.unwrap();
     let all = api.get("/v1/nodes/n/cleaning/steps").await.is(200).body;
     let names: Vec<_> = all.as_array().unwrap().iter().map(|step| step["step"].as_str().unwrap()).collect();
     assert_eq!(names, ["reset", "p", "erase_devices", "create"]);

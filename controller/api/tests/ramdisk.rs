@@ -9,19 +9,18 @@ use model::boot::{AGENT_KIND, Boot, BootNonce};
 use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use store::TokenRequest;
-use store::prelude::*;
 
 const MAC: &str = "52:54:00:12:34:56";
 const NOT_FOUND: &str = "Resource could not be found.";
 const KEY: &str = "ed25519:d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
 
-async fn cleaning(api: &Api) -> Node {
+pub async fn cleaning(api: &Api) -> Node {
     let node = api.node_awaiting_agent("n").await;
     api.port(&node, MAC).await;
     node
 }
 
-async fn token(api: &Api) -> String {
+pub async fn token(api: &Api) -> String {
     let answer = api.at(62, "GET", &format!("/v1/lookup?addresses={MAC}"), None).await.is(200);
     answer.body["config"]["agent_token"].as_str().unwrap().to_owned()
 }
@@ -150,7 +149,7 @@ async fn old_agents_get_no_token() {
     assert_eq!(api.store.contact(node.uuid).await.unwrap().token, None);
 }
 
-fn beat(token: &str) -> Value {
+pub fn beat(token: &str) -> Value {
     json!({"callback_url": "http://127.0.0.1:9999", "agent_token": token, "agent_version": "13.0.0"})
 }
 
@@ -279,7 +278,7 @@ async fn heartbeats_are_refused_with_ironics_words() {
         assert_eq!(api.everything().await, before, "{body}");
     }
     // After the controller has ended the boot, its token is worth nothing.
-    api.store.forget_agent(node.uuid, None).await.unwrap();
+    api.store.forget_agent(node.uuid, None, None).await.unwrap();
     let fault = api.at(68, "POST", "/v1/heartbeat/n", Some(good())).await.is(400).fault();
     assert_eq!(fault, "Invalid or missing agent token received.");
 }
@@ -333,7 +332,7 @@ async fn an_agent_shows_the_nonce_of_its_boot() {
     let node = cleaning(&api).await;
     let boot = Boot::fresh();
     let nonce = boot.nonce.clone();
-    api.store.forget_agent(node.uuid, Some(boot)).await.unwrap();
+    api.store.forget_agent(node.uuid, Some(boot), None).await.unwrap();
     let lookup = format!("/v1/lookup?addresses={MAC}");
     let before = api.store.contact(node.uuid).await.unwrap();
     let other = BootNonce::fresh();

@@ -4,7 +4,6 @@
 use crate::common::{Answer, Api, fixture, keys};
 use model::{Cursor, ProvisionState};
 use serde_json::{Value, json};
-use store::prelude::*;
 use uuid::Uuid;
 
 async fn replay(scene: &str, least: usize) -> Api {

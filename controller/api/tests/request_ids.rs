@@ -6,7 +6,6 @@ use axum::http::Request;
 use model::ProvisionState;
 use room::Log;
 use serde_json::{Value, json};
-use store::prelude::*;
 
 #[tokio::test]
 async fn the_run_and_the_events_that_a_request_causes_carry_its_id() {

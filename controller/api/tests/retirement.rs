@@ -3,7 +3,6 @@
 use crate::common::Api;
 use model::{ProvisionState, Timestamp};
 use serde_json::{Value, json};
-use store::prelude::*;
 
 fn retire() -> Value {
     json!([

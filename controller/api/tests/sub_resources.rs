@@ -5,7 +5,6 @@ use crate::common::Api;
 use model::inventory::Inventory;
 use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
-use store::prelude::*;
 
 /// A node whose hardware can everything, and one whose cannot.
 async fn api_with_nodes() -> (Api, Node, Node) {

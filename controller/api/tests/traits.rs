@@ -4,7 +4,6 @@ use crate::common::Api;
 use model::{Cursor, ProvisionState, ResourceKind, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use store::prelude::*;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 

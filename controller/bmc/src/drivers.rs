@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use model::Abilities;
 use serde_json::{Map, Value};
 
-use crate::driver_names::unknown;
+use crate::driver_names::{not_enabled, unknown};
 use crate::{
     Bmc, BmcError, ErrorKind, Settings, StepCall, StepEnd, execute, fake, interfaces, ipmi, redfish,
 };
@@ -60,12 +60,28 @@ pub trait Drivers: Send + Sync {
 #[derive(Debug, Clone, Default)]
 pub struct Builtin {
     settings: Arc<Settings>,
+    /// Names of those that are enabled; `None`: all.
+    enabled: Option<Arc<[String]>>,
 }
 
 impl Builtin {
     /// The drivers of a site with these settings.
     pub fn new(settings: Settings) -> Self {
-        Self { settings: Arc::new(settings) }
+        Self { settings: Arc::new(settings), enabled: None }
+    }
+
+    /// Only these drivers: nodes of others are refused as if there were no such driver.
+    #[must_use]
+    pub fn enabling(self, drivers: &[String]) -> Self {
+        Self { enabled: Some(drivers.into()), ..self }
+    }
+
+    /// The driver of this name, if it is enabled.
+    fn known<'a>(&self, driver: &'a str) -> Result<&'a str, BmcError> {
+        match &self.enabled {
+            Some(enabled) if !enabled.iter().any(|name| name == driver) => Err(not_enabled(driver, enabled)),
+            _ => Ok(driver),
+        }
     }
 
     /// Whether `driver_info` is complete and well formed, without going out.
@@ -73,7 +89,7 @@ impl Builtin {
     /// # Errors
     /// [`ErrorKind::Config`] naming every missing or invalid key, or the unknown driver.
     pub fn validate(&self, driver: &str, driver_info: &Map<String, Value>) -> Result<(), BmcError> {
-        match driver {
+        match self.known(driver)? {
             redfish::NAME => redfish::validate(driver_info, &self.settings),
             ipmi::NAME => ipmi::validate(driver_info, &self.settings),
             fake::NAME => fake::latency(driver_info).map(drop),
@@ -90,7 +106,7 @@ impl Drivers for Builtin {
         driver_info: &Map<String, Value>,
         node_uuid: &str,
     ) -> Result<Arc<dyn Bmc>, BmcError> {
-        match driver {
+        match self.known(driver)? {
             redfish::NAME => redfish::open(driver_info, &self.settings),
             ipmi::NAME => ipmi::open(driver_info, &self.settings),
             fake::NAME => fake::open(driver_info, node_uuid),
@@ -99,10 +115,11 @@ impl Drivers for Builtin {
     }
 
     fn abilities(&self, driver: &str, names: &BTreeMap<String, String>) -> Result<Abilities, BmcError> {
-        interfaces::abilities(driver, names)
+        interfaces::abilities(self.known(driver)?, names)
     }
 
     async fn run_step(&self, call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
+        self.known(call.driver)?;
         execute::run_step(call, &self.settings).await
     }
 
@@ -112,7 +129,7 @@ impl Drivers for Builtin {
         driver_info: &Map<String, Value>,
         node_uuid: &str,
     ) -> Result<Value, BmcError> {
-        match driver {
+        match self.known(driver)? {
             redfish::NAME => redfish::inspect(driver_info, &self.settings).await,
             fake::NAME => fake::inspect(driver_info, node_uuid),
             ipmi::NAME => {
@@ -162,6 +179,18 @@ mod tests {
             assert!(error.to_string().contains(&format!("missing {}", required.0)), "{error}");
             assert_eq!(Builtin::default().open(driver, &Map::new(), "n1").err(), Some(error));
         }
+    }
+
+    #[test]
+    fn a_driver_that_is_not_enabled_opens_nothing() {
+        let drivers = Builtin::default().enabling(&["redfish".to_owned()]);
+        let refused = drivers.open("fake-hardware", &Map::new(), "n1").err().unwrap();
+        assert_eq!(refused.kind(), ErrorKind::Config);
+        let says = "driver 'fake-hardware' is not enabled (enabled_hardware_types); enabled are: redfish";
+        assert!(refused.to_string().contains(says), "{refused}");
+        assert_eq!(drivers.validate("fake-hardware", &Map::new()).unwrap_err(), refused);
+        assert_eq!(drivers.abilities("fake-hardware", &BTreeMap::new()).err(), Some(refused));
+        assert!(drivers.abilities("redfish", &BTreeMap::new()).is_ok());
     }
 
     #[test]

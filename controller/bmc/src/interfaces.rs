@@ -109,7 +109,7 @@ const FAKE: &[Interface] = &[
     of("power", &[plain("fake")]),
     of("raid", &[Implementation { name: "fake", steps: fake::RAID_STEPS }, plain("agent"), plain("no-raid")]),
     of("rescue", &[plain("fake"), plain("agent"), plain("no-rescue")]),
-    of("storage", &[plain("noop")]),
+    of("storage", &[plain("noop"), plain("fake")]),
     of("vendor", &[Implementation { name: "fake", steps: fake::VENDOR_STEPS }, plain("no-vendor")]),
 ];
 

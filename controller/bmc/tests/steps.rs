@@ -303,13 +303,13 @@ async fn a_slow_step_goes_on_outside_and_is_one_execution_by_its_id() {
 }
 
 #[tokio::test]
-async fn the_fakes_deployment_starts_the_workload_and_its_failure_is_reported() {
+async fn the_fakes_deployment_starts_nothing_and_its_failure_is_reported() {
     let node = Node::fake("deploy");
     let machine = Builtin::default().open("fake-hardware", &Map::new(), "deploy").unwrap();
     assert_eq!(machine.power_state().await.unwrap(), PowerState::Off);
     for _ in 0..2 {
         node.done(StepKind::Deploy, "deploy.deploy", json!({})).await;
-        assert_eq!(machine.power_state().await.unwrap(), PowerState::On);
+        assert_eq!(machine.power_state().await.unwrap(), PowerState::Off);
     }
     let args = json!({"message": "the disk is on fire"});
     let error = node.refused(StepKind::Deploy, "management.fake_fail", args).await;

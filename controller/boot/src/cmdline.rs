@@ -6,11 +6,10 @@ use std::net::Ipv4Addr;
 /// [`ramdisk_cmdline`].
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct RamdiskParams {
-    /// Base URLs of the controller's API; the agent takes the first that answers. At least one.
+    /// Base URLs of the controllers' APIs; the agent takes the first that answers. At least one.
     pub api_urls: Vec<String>,
-    /// SHA-256 (hexadecimal) of the DER of the controller's certificate; `None` for plain HTTP or a
-    /// certificate from a known CA.
-    pub pin_sha256: Option<String>,
+    /// SHA-256 (hexadecimal) of the DER of each controller's certificate; none for plain HTTP or certificates from a known CA.
+    pub pins_sha256: Vec<String>,
     /// The nonce of the boot. A secret.
     pub nonce: Option<String>,
     /// Accept any certificate of the controller (`ipa-insecure=1`). Only for laboratories.
@@ -68,11 +67,16 @@ pub fn boot_parameters(params: &RamdiskParams) -> Result<String, CmdlineError> {
         word("ipa-api-url", url)?;
     }
     let mut args = vec![format!("ipa-api-url={}", params.api_urls.join(","))];
-    if let Some(pin) = &params.pin_sha256 {
-        if pin.len() != 64 || !pin.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return Err(CmdlineError { name: "anneal.pin", why: "it is not 64 hexadecimal digits" });
-        }
-        args.push(format!("anneal.pin=sha256:{}", pin.to_ascii_lowercase()));
+    if params
+        .pins_sha256
+        .iter()
+        .any(|pin| pin.len() != 64 || !pin.bytes().all(|digit| digit.is_ascii_hexdigit()))
+    {
+        return Err(CmdlineError { name: "anneal.pin", why: "it is not 64 hexadecimal digits" });
+    }
+    if !params.pins_sha256.is_empty() {
+        let pins = params.pins_sha256.iter().map(|pin| format!("sha256:{}", pin.to_ascii_lowercase()));
+        args.push(format!("anneal.pin={}", pins.collect::<Vec<_>>().join(",")));
     }
     if let Some(nonce) = &params.nonce {
         word("anneal.boot-nonce", nonce)?;
@@ -122,7 +126,7 @@ mod tests {
     #[test]
     fn golden() {
         let full = RamdiskParams {
-            pin_sha256: Some("AB".repeat(32)),
+            pins_sha256: vec!["AB".repeat(32)],
             nonce: Some("c0ffee".to_owned()),
             consoles: vec!["tty0".to_owned(), "ttyS0,115200".to_owned()],
             extra: " ipa-debug=1 ".to_owned(),
@@ -145,6 +149,19 @@ mod tests {
     }
 
     #[test]
+    fn controllers_are_one_argument_and_so_are_their_pins() {
+        let api_urls = ["https://10.9.0.1:6385", "https://10.9.0.2:6385"].map(str::to_owned).to_vec();
+        let pins_sha256 = vec!["AB".repeat(32), "cd".repeat(32)];
+        let line =
+            ramdisk_cmdline(&RamdiskParams { api_urls, pins_sha256, ..RamdiskParams::default() }).unwrap();
+        let pins = format!("sha256:{},sha256:{}", "ab".repeat(32), "cd".repeat(32));
+        let begin = format!(
+            "ipa-api-url=https://10.9.0.1:6385,https://10.9.0.2:6385 anneal.pin={pins} anneal.ramdisk "
+        );
+        assert!(line.starts_with(&begin), "{line}");
+    }
+
+    #[test]
     fn name_servers_are_one_argument() {
         let dns = vec![Ipv4Addr::new(10, 9, 0, 2), Ipv4Addr::new(10, 9, 0, 3)];
         let line = ramdisk_cmdline(&RamdiskParams { dns, ..params() }).unwrap();
@@ -156,7 +173,10 @@ mod tests {
         let cases = [
             (RamdiskParams::default(), "ipa-api-url"),
             (RamdiskParams { api_urls: vec!["http://a init=/bin/sh".to_owned()], ..params() }, "ipa-api-url"),
-            (RamdiskParams { pin_sha256: Some("abc".to_owned()), ..params() }, "anneal.pin"),
+            (
+                RamdiskParams { pins_sha256: vec!["ab".repeat(32), "abc".to_owned()], ..params() },
+                "anneal.pin",
+            ),
             (RamdiskParams { consoles: vec!["ttyS0 x".to_owned()], ..params() }, "console"),
             (RamdiskParams { extra: "a\nboot".to_owned(), ..params() }, "extra"),
         ];

@@ -35,8 +35,8 @@ pub trait Executor: Send + Sync {
     /// Why the interfaces cannot be used.
     fn abilities(&self, node: &Node) -> Result<Arc<Abilities>, String>;
 
-    /// How long one call may take that this action makes to something that refuses nothing under a lost lease: a BMC, or an
-    /// agent that knows of no epochs. Zero where it makes none.
+    /// How long one call may take that changes something and that is not refused under a lost lease, because a BMC gets it, or
+    /// an agent that knows of no epochs. Zero where this action makes none.
     fn unfenced_call(&self, contact: &Contact, action: &Action) -> Duration;
 
     /// Perform one action for a node, under the lease with this epoch. It may be dropped when the lease is lost.
@@ -253,13 +253,23 @@ impl Executor for LiveExecutor {
 
     fn unfenced_call(&self, contact: &Contact, action: &Action) -> Duration {
         match action {
-            Action::AskSteps(_)
-            | Action::SendStep { .. }
+            // They only read.
+            Action::VerifyBmc
+            | Action::ReadPower
+            | Action::ReadState
+            | Action::ReadBootDevice
+            | Action::InspectBmc
+            | Action::RunStep { polling: true, .. }
+            | Action::AskSteps(_)
             | Action::AskCommand { .. }
-            | Action::CancelCommand { .. }
-            | Action::CollectLogs(_) => self.agents.unfenced_call(contact),
-            // The rest is the BMC's.
-            _ => bmc::LONGEST_REQUEST,
+            | Action::CollectLogs(_) => Duration::ZERO,
+            Action::SendStep { .. } | Action::CancelCommand { .. } => self.agents.unfenced_call(contact),
+            Action::SetPower(_)
+            | Action::SetBootDevice
+            | Action::InsertMedium
+            | Action::EjectMedium
+            | Action::RestoreBootDevice(_)
+            | Action::RunStep { polling: false, .. } => bmc::LONGEST_REQUEST,
         }
     }
 

@@ -72,6 +72,12 @@ impl AgentClient {
         Self { transport, required, images, rules, hello_url, epoch: None, timeout: Duration::ZERO }
     }
 
+    /// Over a transport whose calls end within this.
+    #[must_use]
+    pub fn within(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
     /// How long a call to this agent may take that it would not refuse under a lost lease.
     pub(crate) fn unfenced_call(&self, contact: &Contact) -> Duration {
         if agents::of(contact).takes_command_ids() { Duration::ZERO } else { self.timeout }

@@ -49,12 +49,13 @@ impl Connections {
             known.used = now;
             return Ok(known.client.clone());
         }
-        let client = self.client(accept)?;
+        let client = self.client(accept.clone())?;
         if kept.len() >= MOST {
             kept.retain(|_, one| now.duration_since(one.used) < IDLE);
         }
         if kept.len() >= MOST
-            && let Some(oldest) = kept.iter().min_by_key(|(_, one)| one.used).map(|(accept, _)| *accept)
+            && let Some(oldest) =
+                kept.iter().min_by_key(|(_, one)| one.used).map(|(accept, _)| accept.clone())
         {
             kept.remove(&oldest);
         }

@@ -56,6 +56,8 @@ pub struct Rules {
     pub rules: Vec<Resource>,
     /// Ports of the node.
     pub ports: Vec<Resource>,
+    /// Drivers of this controller, which a rule may choose from.
+    pub drivers: Vec<String>,
 }
 
 /// What to do next for a node.

@@ -1,14 +1,17 @@
-//! `anneal-controller backup`, `restore`, `change-certificate-key`, `forget-secrets` and `migrate`.
+//! `anneal-controller backup`, `restore`, `restored`, `change-certificate-key`, `forget-secrets` and `migrate`.
 
 use crate::certificate_key;
 use crate::config::Config;
 use crate::database::{Database, file_only, refusal_of_postgres};
 use crate::database_key;
 use crate::migrate;
+use crate::newest_epoch;
+use crate::restored;
 use crate::state_dir;
 use anyhow::{Context, Result, ensure};
 use clap::Subcommand;
 use std::path::PathBuf;
+use store::{Clock, SystemClock};
 use store_sqlite::backup;
 
 /// What the program does instead of running the controller.
@@ -30,6 +33,9 @@ pub enum Command {
         #[arg(long)]
         replace: bool,
     },
+    /// After a backup was put in the place of the database, of a file or of PostgreSQL: read the power of all nodes, and mark those
+    /// that are not as it says, and those that were in the middle of something, with maintenance. No controller may run.
+    Restored,
     /// Remove the encrypted passwords from the database, whose key is lost. The controller must not run.
     ForgetSecrets,
     /// Copy everything from a file to an empty database of PostgreSQL, and compare both row by row. No controller may run on the
@@ -100,11 +106,15 @@ impl Command {
                     .with_context(|| format!("state_dir {}", config.state_dir.display()))?;
                 backup::restore(file, &database, *replace)
                     .with_context(|| format!("restore of {} to {}", file.display(), database.display()))?;
-                println!("{} restored", database.display());
+                // No controller drives nodes by it yet.
+                let now = SystemClock::default().now();
+                newest_epoch::note(&config.state_dir, now.0.unsigned_abs())?;
+                println!("{} is in place. Now run: anneal-controller restored", database.display());
                 if is_there {
                     println!("the replaced database is {}", backup::kept_name(&database).display());
                 }
             }
+            Self::Restored => runtime()?.block_on(restored::run(config))?,
             Self::ForgetSecrets => {
                 let forgotten = match config.database.postgres()? {
                     Some(settings) => {

@@ -11,17 +11,17 @@ use boot::medium::MediumConfig;
 use boot::tftp::{Tftp, TftpConfig};
 use boot::{RamdiskParams, kernel_arguments, ramdisk_cmdline};
 use http_server::Clients;
+use model::AgentApi;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Clock, Remarks, Store};
+use store::{Clock, Members, Remarks, Store};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 /// What the services of `[boot]` work with.
 pub struct BootServices<'a> {
     pub config: &'a Config,
-    pub identity: &'a Identity,
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub clients: Clients,
@@ -29,19 +29,29 @@ pub struct BootServices<'a> {
     /// Whose threads they run on.
     pub runtime: &'a Handle,
     pub stop: &'a CancellationToken,
+    /// The other controllers, to which agents turn when this one is gone.
+    pub members: Members,
+}
+
+/// Where the agents of booted nodes reach this controller; nowhere without `[boot]`.
+pub fn agent_api(config: &Config, identity: &Identity) -> Option<AgentApi> {
+    let address = config.boot.address.filter(|_| config.boot.enabled)?;
+    let api = config.agent_endpoint(address)?;
+    let tls = !api.ip().is_loopback();
+    let url = format!("{}://{api}", if tls { "https" } else { "http" });
+    let gives_addresses = config.boot.dhcp == DhcpMode::Server;
+    Some(AgentApi { url, pin_sha256: tls.then(|| identity.fingerprint()), gives_addresses })
 }
 
 /// Bind and run the services that `[boot]` enables.
 pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<()> {
-    let BootServices { config, identity, store, clock, clients, remarks, runtime, stop } = parts;
+    let BootServices { config, store, clock, clients, remarks, runtime, stop, members } = parts;
     let boot = &config.boot;
     let (true, Some(address)) = (boot.enabled, boot.address) else { return Ok(()) };
-    let api = config.agent_endpoint(address).context("boot.address is none of api.listen")?;
-    let tls = !api.ip().is_loopback();
-    let api_url = format!("{}://{api}", if tls { "https" } else { "http" });
+    let own = members.agent_api().context("boot.address is none of api.listen")?.clone();
     let ramdisk = RamdiskParams {
-        api_urls: vec![api_url.clone()],
-        pin_sha256: tls.then(|| identity.fingerprint()),
+        api_urls: vec![own.url.clone()],
+        pins_sha256: own.pin_sha256.iter().cloned().collect(),
         dns: boot.dns.clone(),
         consoles: boot.consoles.clone(),
         extra: boot.kernel_append.clone(),
@@ -65,7 +75,8 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     let known = leases.clone();
     let lease_of = Arc::new(move |mac| known.address_of(mac));
     let hellos = api::Rates::new(config.agent_requests());
-    let directory = Directory { store, clock, ramdisk, api_url, lease_of, hellos, remarks };
+    let directory =
+        Directory { store, clock, ramdisk, own, members: members.clone(), lease_of, hellos, remarks };
     let http =
         runtime.spawn(Http::bind(http, Arc::new(directory), clients)).await?.context("boot.http_port")?;
     let stopped = stop.clone();
@@ -99,7 +110,9 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     let (interface, stopped) = (boot.interface.clone(), stop.clone());
     let advertising = async move { Ok(boot::ra::serve(&interface, stopped).await?) };
     services.start_on(runtime, "boot router advertisements", advertising);
+    let is_server = boot.dhcp == DhcpMode::Server;
     let dhcp = runtime.spawn(Dhcp::bind(dhcp)).await?.context("boot.dhcp")?.sharing(leases);
+    let dhcp = dhcp.standing_by(Arc::new(move || !is_server || members.gives_addresses()));
     let stopped = stop.clone();
     services.start_on(runtime, "boot DHCP", async move { Ok(dhcp.run(stopped).await?) });
     Ok(())

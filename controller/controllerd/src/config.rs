@@ -26,6 +26,7 @@ pub struct Config {
     pub log: String,
     pub log_format: LogFormat,
     pub host: String,
+    pub enabled_hardware_types: Vec<String>,
     pub database: DatabaseSettings,
     pub api: Api,
     pub agent: Agent,
@@ -55,6 +56,7 @@ pub struct Api {
     pub allowed_hosts: Vec<String>,
     pub max_limit: usize,
     pub list_time_limit_s: u32,
+    pub available_below_1_11: bool,
     pub tls_certificate: Option<PathBuf>,
     pub tls_key: Option<PathBuf>,
     pub auth_strategy: AuthStrategy,
@@ -139,6 +141,7 @@ impl Default for Config {
             log: "info".into(),
             log_format: LogFormat::Text,
             host: String::new(),
+            enabled_hardware_types: bmc::DRIVERS.iter().map(|name| (*name).to_owned()).collect(),
             database: DatabaseSettings::default(),
             api: Api::default(),
             agent: Agent::default(),
@@ -161,6 +164,7 @@ impl Default for Api {
             allowed_hosts: Vec::new(),
             max_limit: 1000,
             list_time_limit_s: 10,
+            available_below_1_11: false,
             tls_certificate: None,
             tls_key: None,
             auth_strategy: AuthStrategy::Token,
@@ -290,6 +294,7 @@ impl Config {
         api::Settings {
             public_endpoint: self.api.public_endpoint.clone(),
             heartbeat_timeout_s: f64::from(self.agent.heartbeat_timeout_s),
+            available_below_1_11: self.api.available_below_1_11,
             automated_clean: self.conductor.automated_clean_enable,
             max_limit: self.api.max_limit,
             list_time_limit: std::time::Duration::from_secs(self.api.list_time_limit_s.into()),
@@ -339,6 +344,7 @@ impl Config {
     pub fn check(&self) -> Result<()> {
         ensure!(self.database_check_hours > 0, "database_check_hours must be above 0");
         self.database.check()?;
+        self.check_hardware_types()?;
         ensure!(
             self.node_cache_mib <= MAX_NODE_CACHE_MIB,
             "node_cache_mib must be at most {MAX_NODE_CACHE_MIB}"
@@ -406,6 +412,19 @@ impl Config {
                     "boot.dhcp_first and boot.dhcp_last are needed for boot.dhcp = \"server\""
                 );
             }
+        }
+        Ok(())
+    }
+
+    /// A controller without a driver, or with one that it does not have, would refuse every node.
+    fn check_hardware_types(&self) -> Result<()> {
+        ensure!(!self.enabled_hardware_types.is_empty(), "enabled_hardware_types names no driver");
+        for name in &self.enabled_hardware_types {
+            ensure!(
+                bmc::DRIVERS.contains(&name.as_str()),
+                "enabled_hardware_types: {name:?} is none of {}",
+                bmc::DRIVERS.join(", ")
+            );
         }
         Ok(())
     }
@@ -548,6 +567,8 @@ mod tests {
         assert!(wrong("[api]\nroles_file = \"/r\"").contains("auth_strategy"));
         let users = "[api]\nauth_strategy = \"http_basic\"\nhttp_basic_auth_user_file = \"/nonexistent\"";
         assert!(wrong(users).contains("http_basic_auth_user_file") && wrong(users).contains("/nonexistent"));
+        assert!(wrong("enabled_hardware_types = []").contains("enabled_hardware_types names no driver"));
+        assert!(wrong("enabled_hardware_types = [\"idrac\"]").contains("\"idrac\" is none of redfish, ipmi"));
         assert!(wrong("[database]\nconnections = 0").contains("database.connections"));
         let url = wrong("[database]\nurl = \"mysql://u:hunter2@h/a\"");
         assert!(url.contains("database.url") && !url.contains("hunter2"), "{url}");

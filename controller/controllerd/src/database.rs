@@ -10,6 +10,7 @@ use store_postgres::PostgresStore;
 use store_sqlite::{DatabaseKey, OpenError, SqliteStore};
 
 /// An opened database.
+#[derive(Clone)]
 pub enum Database {
     /// In one file, of this controller alone.
     Sqlite(Arc<SqliteStore>),
@@ -43,6 +44,22 @@ impl Database {
         match self {
             Self::Sqlite(store) => Arc::new(store.for_agents()),
             Self::Postgres(store) => Arc::new(store.for_agents()),
+        }
+    }
+
+    /// A number that grows with each lease that is given, and is as it was once a backup was restored.
+    pub async fn last_epoch(&self) -> store::Result<u64> {
+        match self {
+            Self::Sqlite(store) => store.last_epoch().await,
+            Self::Postgres(store) => store.last_epoch().await,
+        }
+    }
+
+    /// Make that at least `to`.
+    pub async fn raise_epochs(&self, to: u64) -> store::Result<()> {
+        match self {
+            Self::Sqlite(store) => store.raise_epochs(to).await,
+            Self::Postgres(store) => store.raise_epochs(to).await,
         }
     }
 

@@ -10,16 +10,21 @@ use http_server::address_key;
 use model::boot::{BootNonce, RamdiskAgent};
 use model::hello::HelloNonce;
 use model::ramdisk_deploy::{RamdiskDeploy, boots_instance};
-use model::{Node, ResourceKind, RunKind, boot_medium};
+use model::{AgentApi, Node, ResourceKind, RunKind, boot_medium};
+use std::iter;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Clock, Remarks, ScriptFetch, ScriptGrant, Store, StoreError};
+use store::{Clock, Members, Remarks, ScriptFetch, ScriptGrant, Store, StoreError};
 use subtle::ConstantTimeEq;
 use tokio::time::{Instant, timeout};
 
 /// Which address a NIC has been given, if any.
 pub type LeaseOf = Arc<dyn Fn(Mac) -> Option<Ipv4Addr> + Send + Sync>;
+
+/// How many other controllers a boot script names: Linux takes 2048 bytes of arguments on x86, and each is a URL and a
+/// fingerprint.
+const OTHERS: usize = 4;
 
 /// Looks nodes up in the store.
 pub struct Directory {
@@ -29,8 +34,10 @@ pub struct Directory {
     pub clock: Arc<dyn Clock>,
     /// Parameters of every ramdisk.
     pub ramdisk: RamdiskParams,
-    /// URL of the API as nodes reach it.
-    pub api_url: String,
+    /// Where agents reach this controller.
+    pub own: AgentApi,
+    /// The others, to which they turn when it is gone.
+    pub members: Members,
     /// The lease of a NIC, where this controller gives nodes their addresses.
     pub lease_of: LeaseOf,
     /// How many hellos an address may send.
@@ -190,14 +197,16 @@ impl Directory {
     /// to. Anneal's agent shows the nonce in a header; ironic-python-agent repeats what its URLs begin with.
     fn parameters(&self, node: &Node, nonce: &BootNonce) -> (RamdiskParams, String) {
         let mut ramdisk = self.ramdisk.clone();
-        let mut api_url = self.api_url.clone();
+        let mut suffix = String::new();
         match RamdiskAgent::of(&node.properties) {
             RamdiskAgent::Anneal => ramdisk.nonce = Some(nonce.expose().to_owned()),
-            RamdiskAgent::IronicPythonAgent => {
-                api_url = format!("{api_url}{}{}", api::NONCE_PATH, nonce.expose());
-            }
+            RamdiskAgent::IronicPythonAgent => suffix = format!("{}{}", api::NONCE_PATH, nonce.expose()),
         }
-        ramdisk.api_urls = vec![api_url.clone()];
+        let others = self.members.other_agent_apis(OTHERS);
+        let all = || iter::once(&self.own).chain(&others);
+        ramdisk.api_urls = all().map(|api| format!("{}{suffix}", api.url)).collect();
+        ramdisk.pins_sha256 = all().filter_map(|api| api.pin_sha256.clone()).collect();
+        let api_url = &ramdisk.api_urls[0];
         let inspects = node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Inspect);
         let callback = match inspects {
             true => format!(" ipa-inspection-callback-url={api_url}/v1/continue_inspection"),
@@ -244,7 +253,7 @@ fn gets_login(node: &Node) -> bool {
 mod tests {
     use super::*;
     use model::boot::{AGENT_KIND, Boot};
-    use model::{Cursor, Resource, Run, Timestamp};
+    use model::{ConductorReport, Cursor, Resource, Run, Timestamp};
     use serde_json::json;
     use store::memory::MemoryStore;
     use store::prelude::*;
@@ -253,6 +262,10 @@ mod tests {
 
     const NODE: [u8; 4] = [10, 9, 0, 10];
     const STRANGER: [u8; 4] = [10, 9, 0, 66];
+
+    fn agent_api(url: &str, pin: &str) -> AgentApi {
+        AgentApi { url: url.to_owned(), pin_sha256: Some(pin.repeat(32)), gives_addresses: false }
+    }
 
     /// The directory over a node that waits for its agent, with its port and the nonce of its boot.
     async fn directory(kind: RunKind, agent: &str, lease: Option<[u8; 4]>) -> (Directory, Uuid, Mac, String) {
@@ -266,12 +279,13 @@ mod tests {
         store.write_resource(ResourceWrite::Create(port), None).await.unwrap();
         let boot = Boot::fresh();
         let nonce = boot.nonce.expose().to_owned();
-        store.forget_agent(node, Some(boot)).await.unwrap();
+        store.forget_agent(node, Some(boot), None).await.unwrap();
         let directory = Directory {
             store,
             clock: Arc::new(SystemClock::default()),
             ramdisk: RamdiskParams::default(),
-            api_url: "https://10.9.0.1:6385".to_owned(),
+            own: agent_api("https://10.9.0.1:6385", "01"),
+            members: Members::alone("c1"),
             lease_of: Arc::new(move |_| lease.map(Ipv4Addr::from)),
             hellos: api::Rates::new(api::RequestRate { per_s: 1, burst: 3 }),
             remarks: Remarks::default(),
@@ -308,6 +322,30 @@ mod tests {
             line.ends_with(&format!("ipa-inspection-callback-url={url}/v1/continue_inspection")),
             "{line}"
         );
+    }
+
+    #[tokio::test]
+    async fn a_boot_script_names_the_other_controllers() {
+        let at = Timestamp(0);
+        let report = |hostname: &str, pin: &str| ConductorReport {
+            hostname: hostname.to_owned(),
+            group: None,
+            drivers: Vec::new(),
+            version: String::new(),
+            agent_api: Some(agent_api(&format!("https://{hostname}"), pin)),
+            started_at: at,
+            reported_at: at,
+            alive_until: at,
+        };
+        for (agent, suffix) in [("anneal", false), ("ironic-python-agent", true)] {
+            let (directory, _, mac, nonce) = directory(RunKind::AutomatedClean, agent, None).await;
+            directory.members.replace(vec![report("c1", "99"), report("c2", "02")]);
+            let line = arguments(directory.boot_for(mac, NODE.into()).await);
+            let suffix = if suffix { format!("/boot-nonce/{nonce}") } else { String::new() };
+            let urls = format!("ipa-api-url=https://10.9.0.1:6385{suffix},https://c2{suffix} ");
+            let pins = format!("anneal.pin=sha256:{},sha256:{} ", "01".repeat(32), "02".repeat(32));
+            assert!(line.starts_with(&format!("{urls}{pins}")), "{line}");
+        }
     }
 
     #[tokio::test]
@@ -391,7 +429,7 @@ mod tests {
         for wrong in [old.as_str(), other.as_str(), "", "anneal-", &name[..name.len() - 1]] {
             assert_eq!(reads(&directory, wrong, BMC).await, MediumAnswer::NotThere, "{wrong}");
         }
-        directory.store.forget_agent(node, Some(Boot::fresh())).await.unwrap();
+        directory.store.forget_agent(node, Some(Boot::fresh()), None).await.unwrap();
         assert_eq!(reads(&directory, &name, BMC).await, MediumAnswer::NotThere, "of the boot before");
         let (directory, node, _, name) = with_medium().await;
         let mut stored = directory.store.node(node).await.unwrap();

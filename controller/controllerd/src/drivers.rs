@@ -25,15 +25,10 @@ pub struct BmcDrivers {
 }
 
 impl BmcDrivers {
-    /// All drivers. Steps have the priorities of `settings`; erase plans are requested through `agents`.
-    pub fn new(bmc: Builtin, settings: Settings, agents: AgentClient) -> Self {
-        Self {
-            drivers: bmc::DRIVERS.iter().map(|name| described(name)).collect(),
-            bmc,
-            settings,
-            agents,
-            media: None,
-        }
+    /// The enabled drivers. Steps have the priorities of `settings`; erase plans are requested through `agents`.
+    pub fn new(enabled: &[String], bmc: Builtin, settings: Settings, agents: AgentClient) -> Self {
+        let drivers = enabled.iter().map(|name| described(name)).collect();
+        Self { drivers, bmc, settings, agents, media: None }
     }
 
     /// With boot media for nodes that boot by virtual media.
@@ -87,6 +82,7 @@ impl DriverQueries for BmcDrivers {
     }
 
     fn properties(&self, driver: &str) -> Option<BTreeMap<String, String>> {
+        self.drivers.iter().find(|known| known.name == driver)?;
         let properties = bmc::properties(driver)?;
         Some(properties.into_iter().map(|(key, text)| (key.to_owned(), text.to_owned())).collect())
     }
@@ -213,8 +209,13 @@ mod tests {
     use std::time::Duration;
     use uuid::Uuid;
 
+    fn with(settings: Settings) -> BmcDrivers {
+        let all: Vec<_> = bmc::DRIVERS.iter().map(|name| (*name).to_owned()).collect();
+        BmcDrivers::new(&all, Builtin::default(), settings, AgentClient::new(Duration::from_secs(1)))
+    }
+
     fn drivers() -> BmcDrivers {
-        BmcDrivers::new(Builtin::default(), Settings::default(), AgentClient::new(Duration::from_secs(1)))
+        with(Settings::default())
     }
 
     fn node(driver: &str, driver_info: &[(&str, &str)]) -> Node {
@@ -254,6 +255,16 @@ mod tests {
         assert!(matches!(wrong, Err(DriverError::Invalid(why)) if why.contains("'efi'")));
     }
 
+    #[test]
+    fn only_enabled_drivers_are_offered() {
+        let enabled = ["redfish".to_owned()];
+        let agents = AgentClient::new(Duration::from_secs(1));
+        let drivers = BmcDrivers::new(&enabled, Builtin::default(), Settings::default(), agents);
+        let names: Vec<_> = drivers.drivers().iter().map(|driver| driver.name.as_str()).collect();
+        assert_eq!(names, ["redfish"]);
+        assert!(drivers.properties("redfish").is_some() && drivers.properties("fake-hardware").is_none());
+    }
+
     #[tokio::test]
     async fn the_fake_driver_reports_bios_settings_and_indicators() {
         let (drivers, fake) = (drivers(), node("fake-hardware", &[]));
@@ -268,7 +279,7 @@ mod tests {
     fn steps_of_agents_have_the_priorities_of_the_present_configuration() {
         let mut settings = Settings::default();
         settings.clean_step_priority_override.insert("deploy.erase_devices".to_owned(), 0.0);
-        let drivers = BmcDrivers::new(Builtin::default(), settings, AgentClient::new(Duration::from_secs(1)));
+        let drivers = with(settings);
         let advertised = serde_json::json!({"interface": "deploy", "step": "erase_devices", "priority": 10});
         let steps: Vec<CatalogueStep> = vec![serde_json::from_value(advertised).unwrap()];
         let shown = |kind| drivers.configured(kind, steps.clone())[0].priority.to_string();

@@ -18,10 +18,12 @@ mod listeners;
 mod log;
 mod log_limit;
 mod migrate;
+mod newest_epoch;
 mod node_media;
 mod notify;
 mod operator_socket;
 mod operator_token;
+mod restored;
 mod services;
 mod state_dir;
 
@@ -108,6 +110,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let is_upgrade = operator_token::is_upgrade(&config);
     let key = database_key::load_or_make(&config).await?;
     let database = Database::open(&config, &key).await?;
+    newest_epoch::check(&config.state_dir, &database).await?;
     let store = database.store();
     let identity = identity::load_or_make(&config)?;
     certificate_key::complete(&config.state_dir, &*store).await?;
@@ -122,17 +125,22 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let bmcs = open_bmcs(&config);
     let for_agents = database.for_agents();
-    let drivers = bmc::DRIVERS.iter().map(|name| (*name).to_owned()).collect();
-    let members = Members::alone(&config.name()).with_drivers(drivers);
+    let members = Members::alone(&config.name())
+        .with_drivers(config.enabled_hardware_types.clone())
+        .reached_at(boot_services::agent_api(&config, &identity));
     let remarks = store::Remarks::default();
     let media = NodeMedia::of(&config);
+    let drivers = drivers::BmcDrivers::new(
+        &config.enabled_hardware_types,
+        bmcs.clone(),
+        config.conductor.clone(),
+        agents.clone(),
+    )
+    .serving(media.clone());
     let app = api::App {
         store: store.clone(),
         clock: clock.clone(),
-        drivers: Arc::new(
-            drivers::BmcDrivers::new(bmcs.clone(), config.conductor.clone(), agents.clone())
-                .serving(media.clone()),
-        ),
+        drivers: Arc::new(drivers),
         bundles: Some(Arc::new(bundles)),
         images,
         certificate_key: Some(certificate_key.public().to_string()),
@@ -147,13 +155,13 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     listeners.serve_all(&identity, app, agents_app, &mut services).await?;
     let boot = BootServices {
         config: &config,
-        identity: &identity,
         store: for_agents,
         clock: clock.clone(),
         clients: classes.boot(),
         remarks,
         runtime: agents_runtime,
         stop: &stop,
+        members: members.clone(),
     };
     boot_services::start(boot, &mut services).await?;
 
@@ -177,6 +185,9 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         operator_token::explain();
     }
     services.start("the limit on the log", limit.report());
+    let (noted, state_dir) = (database.clone(), config.state_dir.clone());
+    services
+        .start("the note of the newest epoch", async move { newest_epoch::keep(&state_dir, &noted).await });
     services.start("the check of the database", database.check(config.database_check_hours));
     tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
     let supervisor = Supervisor::from_environment().context("NOTIFY_SOCKET")?;
@@ -198,7 +209,7 @@ fn open_bmcs(config: &Config) -> bmc::Builtin {
     if config.bmc.networks.is_empty() {
         tracing::info!("bmc.networks is not set: the controller connects to BMCs at every address");
     }
-    bmc::Builtin::new(config.bmc.clone())
+    bmc::Builtin::new(config.bmc.clone()).enabling(&config.enabled_hardware_types)
 }
 
 /// What calls agents.

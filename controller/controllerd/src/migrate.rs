@@ -156,6 +156,8 @@ mod tests {
     };
     use postgres_server::{Durability, Server};
     use serde_json::{Map, json};
+    use std::sync::Arc;
+    use std::time::Instant;
     use store::prelude::*;
     use store::{HeartbeatRecord, ResourceWrite, TokenRequest};
     use uuid::Uuid;
@@ -182,14 +184,13 @@ mod tests {
         store.record_heartbeat(uuid, "token", beat).await.unwrap();
         let catalogue =
             Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: Timestamp(3) };
-        store.put_catalogue(uuid, StepKind::Clean, catalogue.clone()).await.unwrap();
-        store.put_catalogue(uuid, StepKind::Deploy, catalogue).await.unwrap();
+        store.put_catalogue(uuid, StepKind::Clean, catalogue.clone(), None).await.unwrap();
+        store.put_catalogue(uuid, StepKind::Deploy, catalogue, None).await.unwrap();
         let (found, source) = (json!({"cpu": {"count": 1.5}}), "agent".to_owned());
         let inventory =
             Inventory { inventory: found, plugin_data: json!({}), at: Timestamp(4), source, ruled: false };
         store.put_inventory(uuid, inventory).await.unwrap();
-        let mac = format!("52:54:00:00:00:{number:02x}").parse().unwrap();
-        let port = Resource::port(Uuid::from_u128(number + 100), uuid, mac, Timestamp(0));
+        let port = port(number);
         let port = store.write_resource(ResourceWrite::Create(port), None).await.unwrap();
         store.write_resource(ResourceWrite::Update(port), None).await.unwrap();
         for scope in [Scope::All, Scope::Node(uuid)] {
@@ -207,6 +208,25 @@ mod tests {
         let lease = store.take_lease(uuid, "old", Timestamp(0), Timestamp(9)).await.unwrap();
         store.certify(node, vec![event("third")], lease, certificate).await.unwrap();
         store.add_key_change(format!("change {number}")).await.unwrap();
+    }
+
+    fn port(number: u128) -> Resource {
+        let [.., a, b, c] = number.to_be_bytes();
+        let mac = format!("52:54:00:{a:02x}:{b:02x}:{c:02x}").parse().unwrap();
+        Resource::port(Uuid::from_u128(number << 64), Uuid::from_u128(number), mac, Timestamp(0))
+    }
+
+    /// A node as most are: with a password, an event, an agent that was seen, and a port.
+    async fn fill_a_little(store: &dyn Store, number: u128) {
+        let mut node = Node::enrolled(Uuid::from_u128(number), "redfish", Timestamp(5));
+        node.name = Some(format!("n{number}"));
+        node.driver_info.insert("redfish_password".into(), format!("hunter{number}").into());
+        node.run =
+            Some(Run { cursor: Cursor::AwaitAgent, ..Run::new(RunKind::AutomatedClean, Timestamp(0)) });
+        let event = Event::new(EventKind::Step, Severity::Info, format!("{number}"), Timestamp(6));
+        let uuid = store.create_node(node, vec![event]).await.unwrap().uuid;
+        store.grant_token(uuid, TokenRequest::without_nonce("token", Some("b"), Timestamp(1))).await.unwrap();
+        store.write_resource(ResourceWrite::Create(port(number)), None).await.unwrap();
     }
 
     fn bundle(name: &str, scope: Scope) -> Bundle {
@@ -278,6 +298,46 @@ mod tests {
         target.update_node(changed, vec![], None).await.unwrap();
         let differs = format!("{:#}", compare(&source, &target).await.unwrap_err());
         assert!(differs.contains("the nodes") && !differs.contains("hunter2"), "{differs}");
+    }
+
+    /// Writers of the file at once: they share its commits.
+    const AT_ONCE: u128 = 32;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn ten_thousand_nodes_are_copied_and_compared_row_by_row() {
+        const NODES: u128 = 10_000;
+        let dir = tempfile::tempdir().unwrap();
+        let config = Config { state_dir: dir.path().into(), ..Config::default() };
+        let path = config.database_file();
+        let key = database_key::load_or_make(&config).await.unwrap();
+        let source = Arc::new(SqliteStore::open(&path, &key).unwrap());
+        let mut writers = tokio::task::JoinSet::new();
+        for first in 1..=AT_ONCE {
+            let source = source.clone();
+            writers.spawn(async move {
+                for number in (first..=NODES).step_by(usize::try_from(AT_ONCE).unwrap()) {
+                    match number % 100 {
+                        0 => fill(&*source, number).await,
+                        _ => fill_a_little(&*source, number).await,
+                    }
+                }
+            });
+        }
+        while let Some(ended) = writers.join_next().await {
+            ended.unwrap();
+        }
+        drop(Arc::into_inner(source).expect("no writer is left"));
+        let server = Server::start(Durability::None);
+        let name = server.create();
+        let to = server.url(&name);
+        let began = Instant::now();
+        run(&config, &format!("sqlite://{}", path.display()), &to).await.unwrap();
+        println!("copied and compared in {:?}", began.elapsed());
+        let count = |table: &str| server.sql(&name, &format!("SELECT count(*) FROM {table}"));
+        let counts = ["node", "event", "contact", "resource", "certificate"].map(count);
+        assert_eq!(counts, ["10000", "10200", "10000", "10000", "100"]);
+        let plain = server.sql(&name, "SELECT count(*) FROM node WHERE doc LIKE '%hunter%'");
+        assert_eq!(plain, "0");
     }
 
     #[test]

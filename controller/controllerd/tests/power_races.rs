@@ -110,7 +110,8 @@ async fn allocations(controller: &Controller) {
         let target = if round % 2 == 0 { "power on" } else { "power off" };
         controller.power("allocated", target).await;
         let wish = json!({"name": "wish", "resource_class": "allocated"});
-        let made = controller.call(201, "POST", "/v1/allocations", wish).await;
+        controller.call(201, "POST", "/v1/allocations", wish).await;
+        let made = controller.call(200, "GET", "/v1/allocations/wish", Value::Null).await;
         assert_eq!(made["state"], "active", "round {round}: {made}");
         controller.call(204, "DELETE", "/v1/allocations/wish", Value::Null).await;
         controller.until("allocated", |node| node["power_state"] == target).await;
@@ -157,9 +158,12 @@ async fn verbs(controller: &Controller) {
         controller.power("deployed", "power on").await;
         controller.until("deployed", |node| node["reservation"].is_null()).await;
         controller.power("deployed", "power off").await;
-        controller.verb("deployed", "active", "active").await;
-        // The step that deploys switches the node on; the controller sees that when it looks at the node next. A power-off that was
-        // carried out late would stay.
+        // A step of the deployment switches the node on; the controller sees that when it looks at the node next. A power-off that
+        // was carried out late would stay.
+        let on = json!({"interface": "power", "step": "power_on", "args": {}, "priority": 50});
+        let deploy = json!({"target": "active", "deploy_steps": [on]});
+        controller.call(202, "PUT", "/v1/nodes/deployed/states/provision", deploy).await;
+        controller.until("deployed", |node| node["provision_state"] == "active").await;
         let runs = |node: &Value| node["power_state"] == "power on" && node["target_power_state"].is_null();
         controller.until("deployed", |node| node["reservation"].is_null() && runs(node)).await;
         controller.verb("deployed", "deleted", "available").await;

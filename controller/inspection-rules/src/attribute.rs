@@ -1,7 +1,8 @@
 //! What rules may set of a node and of a port, and what their templates see of a node.
 //!
 //! Ironic's rules may set every field. Here they may set what an operator could set by PATCH without a further check:
-//! nothing that says where the node stands, who it is, how its driver is built, or whether it may be touched.
+//! nothing that says where the node stands, who it is, or whether it may be touched. Whether the controller has a driver that they
+//! choose is looked at where they are applied.
 
 use crate::python::{text, type_name};
 use crate::signature::OperationError;
@@ -15,6 +16,8 @@ use serde_json::{Map, Value, json};
 pub enum Kind {
     /// Text of at most so many characters, or null.
     Text(usize),
+    /// A text of at most so many characters that is never empty and never null.
+    Name(usize),
     /// True or false; null where the node is to be treated as is configured.
     Flag,
     /// A JSON object.
@@ -22,7 +25,8 @@ pub enum Kind {
 }
 
 /// Attributes of nodes that rules may set.
-pub const NODE: [(&str, Kind); 13] = [
+pub const NODE: [(&str, Kind); 14] = [
+    ("driver", Kind::Name(255)),
     ("driver_info", Kind::Map),
     ("properties", Kind::Map),
     ("extra", Kind::Map),
@@ -97,6 +101,10 @@ pub trait Attributes {
                 self.set_text(name, Some(text));
             }
             (Kind::Text(_), other) => return Err(refuse(&other, "a text")),
+            (Kind::Name(most), Value::String(text)) if (1..=most).contains(&text.chars().count()) => {
+                self.set_text(name, Some(text));
+            }
+            (Kind::Name(_), other) => return Err(refuse(&other, "a name")),
             (Kind::Flag, value) => {
                 let flag = match &value {
                     Value::Null => None,
@@ -135,6 +143,7 @@ impl Attributes for Node {
 
     fn set_text(&mut self, name: &str, text: Option<String>) {
         match name {
+            "driver" => self.driver = text.unwrap_or_default(),
             "resource_class" => self.resource_class = text,
             "retired_reason" => self.retired_reason = text,
             // They are compared without case.

@@ -53,7 +53,9 @@ fn operations(value: &Value, conditions: bool) -> Result<(), String> {
             return Err(bad("multiple is not one of ['any', 'all', 'first', 'last']".to_owned()));
         }
         let args = named(signature, &fields["args"]).map_err(|OperationError(why)| bad(why))?;
-        arguments(signature, &args, turns(item).is_some()).map_err(|OperationError(why)| bad(why))?;
+        // A list is a form of old: Ironic stores it whatever stands in it, and fails when it applies the rule.
+        let listed = fields["args"].is_array();
+        arguments(signature, &args, turns(item).is_some(), listed).map_err(|OperationError(why)| bad(why))?;
     }
     Ok(())
 }
@@ -69,7 +71,12 @@ fn unknown(op: &Value, conditions: bool) -> String {
 }
 
 /// Check what can be checked of arguments before their templates are filled in; in a loop all of them are templates.
-fn arguments(signature: &Signature, args: &Map<String, Value>, looped: bool) -> Result<(), OperationError> {
+fn arguments(
+    signature: &Signature,
+    args: &Map<String, Value>,
+    looped: bool,
+    listed: bool,
+) -> Result<(), OperationError> {
     for (name, value) in args {
         if looped || signature.filled.contains(&name.as_str()) {
             plain_fields(value)?;
@@ -80,7 +87,7 @@ fn arguments(signature: &Signature, args: &Map<String, Value>, looped: bool) -> 
             _ => Err(OperationError(format!("{name} is not of type 'string'"))),
         };
         match (signature.op, name.as_str()) {
-            (_, "values") if matches!(signature.op, "eq" | "lt" | "gt") && !value.is_array() => {
+            (_, "values") if matches!(signature.op, "eq" | "lt" | "gt") && !listed && !value.is_array() => {
                 return Err(OperationError("values is not of type 'array'".to_owned()));
             }
             _ if template => {}
@@ -91,6 +98,8 @@ fn arguments(signature: &Signature, args: &Map<String, Value>, looped: bool) -> 
                 return Err(OperationError("name is no name of a trait".to_owned()));
             }
             ("set-plugin-data" | "extend-plugin-data" | "unset-plugin-data", _) => {}
+            // What looks like a template is no place: a client may mean one all the same.
+            (_, "path") if text()?.contains('{') => {}
             (op, "path") => {
                 let name = path::parts(text()?).into_iter().next().unwrap_or_default();
                 if op.contains("-port-") {

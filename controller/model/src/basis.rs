@@ -36,6 +36,8 @@ pub enum Basis {
     NoEraseStep,
     /// Automated cleaning is switched off for the node or for all: nothing ran.
     NotCleaned,
+    /// A client created it with an API version below 1.11, where new nodes begin in this state: nothing ran.
+    CreatedAvailable,
     /// An administrator overrode a cleaning that failed.
     Override {
         /// The administrator's reason.
@@ -58,6 +60,7 @@ impl Basis {
             Self::FakeHardware => "fake-hardware",
             Self::NoEraseStep => "no-erase-step",
             Self::NotCleaned => "not-cleaned",
+            Self::CreatedAvailable => "created-available",
             Self::Override { .. } => "override",
         }
     }
@@ -73,6 +76,7 @@ impl Basis {
             | Self::FakeHardware
             | Self::NoEraseStep
             | Self::NotCleaned
+            | Self::CreatedAvailable
             | Self::Override { .. } => &[],
         }
     }
@@ -114,6 +118,7 @@ mod tests {
             (Basis::FakeHardware, json!({"kind": "fake-hardware"})),
             (Basis::NoEraseStep, json!({"kind": "no-erase-step"})),
             (Basis::NotCleaned, json!({"kind": "not-cleaned"})),
+            (Basis::CreatedAvailable, json!({"kind": "created-available"})),
             (
                 Basis::Override { reason: "scrapped".to_owned(), by: None },
                 json!({"kind": "override", "reason": "scrapped"}),

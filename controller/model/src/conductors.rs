@@ -5,6 +5,19 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+/// Where agents reach a controller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentApi {
+    /// Base URL of its API on the nodes' network.
+    pub url: String,
+    /// SHA-256 (64 hexadecimal digits) of the DER of its certificate; none for plain HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pin_sha256: Option<String>,
+    /// Whether it gives the nodes of its network their addresses, or would if no other did.
+    #[serde(default)]
+    pub gives_addresses: bool,
+}
+
 /// A controller, as it reports itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConductorReport {
@@ -18,6 +31,9 @@ pub struct ConductorReport {
     pub drivers: Vec<String>,
     /// Version of the program.
     pub version: String,
+    /// Where agents reach it; nowhere if it boots no nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_api: Option<AgentApi>,
     /// When it began to report itself.
     pub started_at: Timestamp,
     /// When it last did.
@@ -70,6 +86,7 @@ mod tests {
             group: group.map(str::to_owned),
             drivers: Vec::new(),
             version: String::new(),
+            agent_api: None,
             started_at: at,
             reported_at: at,
             alive_until: Timestamp(10),

@@ -49,7 +49,7 @@ pub use agent::Contact;
 pub use basis::Basis;
 pub use bundle::{Bundle, Scope};
 pub use certificate::Certificate;
-pub use conductors::ConductorReport;
+pub use conductors::{AgentApi, ConductorReport};
 pub use health::Health;
 pub use history::{Event, EventKind};
 pub use inventory::Inventory;

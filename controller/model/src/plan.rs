@@ -406,6 +406,22 @@ mod tests {
     }
 
     #[test]
+    fn a_step_of_an_agent_is_no_reserved_one_whatever_it_is_called() {
+        for (provider, name, what) in [
+            (RESERVED_PROVIDER, "reboot", Reserved::Reboot),
+            (DIRECT, "tear_down_agent", Reserved::PowerOff),
+            (CUSTOM_AGENT, BOOT_INSTANCE, Reserved::PowerOn),
+        ] {
+            let mut named = step("deploy", name, json!(0));
+            provider.clone_into(&mut named.provider);
+            for (in_band, expected) in [(false, Some(what)), (true, None)] {
+                named.in_band = in_band;
+                assert_eq!(Reserved::of(&named), expected, "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn templates_and_users_put_deploy_steps_in_the_place_of_declared_ones() {
         let known = [
             step("deploy", "deploy", json!(100)),

@@ -25,6 +25,11 @@ pub struct Settings {
     pub statement_timeout: Duration,
 }
 
+/// Milliseconds for which a transaction may wait for its controller. One that is frozen or cut off in the middle of a
+/// transaction keeps the locks of its rows, and with them others from taking its nodes over: no longer than they need to
+/// see that it is gone.
+const IDLE_MS: u32 = 5000;
+
 /// Connections for the calls of clients without any right.
 pub const AGENT_CONNECTIONS: usize = 4;
 
@@ -75,6 +80,9 @@ pub struct Address {
     pub trust: Trust,
     /// Without the password, for messages.
     pub name: String,
+    /// How long a connection may take in all: each of the hosts is tried in turn, and one that does not answer must leave time
+    /// for the next.
+    pub limit: Duration,
 }
 
 /// What the URL means.
@@ -109,10 +117,14 @@ pub fn read(settings: &Settings) -> Result<Address, OpenError> {
         config.password(password);
     }
     let name = name(&config);
+    let hosts = config.get_hosts().len().max(config.get_hostaddrs().len());
+    let limit = settings.connect_timeout.saturating_mul(u32::try_from(hosts).unwrap_or(u32::MAX));
     let given = config.get_options().map(|given| format!("{given} ")).unwrap_or_default();
-    let limit = settings.statement_timeout.as_millis().max(1);
+    let statement = settings.statement_timeout.as_millis().max(1);
     config
-        .options(format!("{given}-c statement_timeout={limit} -c idle_in_transaction_session_timeout=60000"))
+        .options(format!(
+            "{given}-c statement_timeout={statement} -c idle_in_transaction_session_timeout={IDLE_MS}"
+        ))
         .application_name("anneal-controller")
         .connect_timeout(settings.connect_timeout)
         // A network that is cut off is noticed within half a minute, also by the connection that only listens.
@@ -120,7 +132,7 @@ pub fn read(settings: &Settings) -> Result<Address, OpenError> {
         .keepalives_interval(Duration::from_secs(5))
         .keepalives_retries(3)
         .tcp_user_timeout(Duration::from_secs(20));
-    Ok(Address { config, trust, name })
+    Ok(Address { config, trust, name, limit })
 }
 
 /// Whether what is sent stays on this machine.
@@ -146,6 +158,7 @@ fn name(config: &Config) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio_postgres::config::TargetSessionAttrs;
 
     fn trust(url: &str) -> Result<Trust, String> {
         read(&Settings::at(url)).map(|address| address.trust).map_err(|error| error.to_string())
@@ -177,6 +190,17 @@ mod tests {
         }
     }
 
+    /// A host that is gone answers nothing: its time must not be that of the others.
+    #[test]
+    fn each_of_several_hosts_has_its_time() {
+        let url =
+            "postgres://u@a.example:5432,b.example:5433,c.example:5432/d?target_session_attrs=read-write";
+        let several = read(&Settings::at(url)).unwrap();
+        assert_eq!(several.config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        assert_eq!(several.limit, 3 * Settings::at(url).connect_timeout);
+        assert_eq!(several.name, "d at a.example,b.example,c.example");
+    }
+
     #[test]
     fn no_message_shows_the_url() {
         for bad in [
@@ -197,5 +221,15 @@ mod tests {
         assert!(!format!("{settings:?}").contains("hunter2"));
         let options = address.config.get_options().unwrap();
         assert!(options.contains("statement_timeout=30000"), "{options}");
+    }
+
+    #[test]
+    fn a_transaction_waits_for_its_controller_no_longer_than_the_others() {
+        let address = read(&Settings::at("postgres://u@127.0.0.1/a")).unwrap();
+        let options = address.config.get_options().unwrap();
+        let idle = options.split("idle_in_transaction_session_timeout=").nth(1).unwrap();
+        let idle: u32 = idle.split(' ').next().unwrap().parse().unwrap();
+        // A controller that has been silent for 8 s counts as gone.
+        assert!((1..8000).contains(&idle), "{options}");
     }
 }

@@ -21,6 +21,9 @@ pub struct Change {
     /// None once the transaction has ended.
     client: Option<Client>,
     rings: Vec<Ring>,
+    /// Whether its commit is one that the fault points count.
+    #[cfg(feature = "fault-points")]
+    counts: std::sync::atomic::AtomicBool,
 }
 
 /// What PostgreSQL knows a transaction by, to ask later whether it was committed.
@@ -45,7 +48,12 @@ pub enum Commit {
 impl Change {
     /// Begin on this connection.
     pub async fn begin(client: Client, mode: &str) -> Result<Self, Failure> {
-        let change = Self { client: Some(client), rings: Vec::new() };
+        let change = Self {
+            client: Some(client),
+            rings: Vec::new(),
+            #[cfg(feature = "fault-points")]
+            counts: false.into(),
+        };
         change.client()?.batch_execute(mode).await?;
         Ok(change)
     }
@@ -71,7 +79,10 @@ impl Change {
 
     /// The rows of a statement, which the connection keeps prepared.
     pub async fn query(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Failure> {
-        rows(self.client()?, sql, params).await
+        let rows = rows(self.client()?, sql, params).await?;
+        #[cfg(feature = "fault-points")]
+        self.note(sql, !rows.is_empty());
+        Ok(rows)
     }
 
     /// The only row, if there is one.
@@ -83,7 +94,18 @@ impl Change {
     pub async fn execute(&self, sql: &str, params: Params<'_>) -> Result<u64, Failure> {
         let client = self.client()?;
         let statement = client.prepare_cached(sql).await?;
-        Ok(client.execute(&statement, params).await?)
+        let changed = client.execute(&statement, params).await?;
+        #[cfg(feature = "fault-points")]
+        self.note(sql, changed > 0);
+        Ok(changed)
+    }
+
+    /// A statement was executed that changed a row, or returned one.
+    #[cfg(feature = "fault-points")]
+    fn note(&self, sql: &str, did: bool) {
+        if did && crate::fault::counts(sql) {
+            self.counts.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
     }
 
     /// The rows of a statement that is planned for these values and not kept: of lists, each of which is another one.
@@ -111,8 +133,17 @@ impl Change {
     /// Commit. The connection goes back to its pool unless it is lost.
     pub async fn commit(mut self) -> Commit {
         let Some(client) = self.client.take() else { return Commit::Undone(Failure::ended()) };
+        #[cfg(feature = "fault-points")]
+        let number = match self.counts.load(std::sync::atomic::Ordering::Relaxed) {
+            true => Some(crate::fault::before_commit().await),
+            false => None,
+        };
         match client.batch_execute("COMMIT").await.map_err(Failure::from) {
-            Ok(()) => Commit::Done,
+            Ok(()) => {
+                #[cfg(feature = "fault-points")]
+                number.inspect(|number| crate::fault::after_commit(*number));
+                Commit::Done
+            }
             Err(failure) if failure.is_lost() => Commit::NoAnswer(failure),
             Err(failure) => Commit::Undone(failure),
         }

@@ -134,11 +134,18 @@ impl ConductorStore for PostgresStore {
         self.database.read(|client, _| Box::pin(certificate::newest(client, node))).await
     }
 
-    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
+    async fn put_catalogue(
+        &self,
+        node: Uuid,
+        kind: StepKind,
+        catalogue: Catalogue,
+        lease: Option<Lease>,
+    ) -> Result<()> {
         let catalogue = &catalogue;
         let put = self.database.write(|change, _| {
             Box::pin(async move {
                 contact::put_catalogue(change, node, kind, catalogue).await?;
+                lease::check(change, node, lease).await?;
                 change.ring(node);
                 Ok(())
             })
@@ -146,11 +153,12 @@ impl ConductorStore for PostgresStore {
         put.await
     }
 
-    async fn forget_agent(&self, node: Uuid, next: Option<Boot>) -> Result<()> {
+    async fn forget_agent(&self, node: Uuid, next: Option<Boot>, lease: Option<Lease>) -> Result<()> {
         let next = &next;
         let forget = self.database.write(|change, _| {
             Box::pin(async move {
                 contact::forget(change, node, next.clone()).await?;
+                lease::check(change, node, lease).await?;
                 change.ring(node);
                 Ok(())
             })

@@ -61,7 +61,7 @@ pub fn pool(address: &Address, tls: &Tls, settings: &Settings, size: usize) -> R
         Tls::Plain => Manager::from_config(address.config.clone(), NoTls, config),
         Tls::Verified(tls) => Manager::from_config(address.config.clone(), tls.clone(), config),
     };
-    let limit = Some(settings.connect_timeout);
+    let limit = Some(address.limit);
     let pool = Pool::builder(manager)
         .max_size(size)
         // A connection in use comes back when its statement ends.

@@ -44,7 +44,7 @@ impl From<PoolError> for Failure {
             PoolError::Timeout(TimeoutType::Wait) => {
                 Self { lost: false, ..plain("no connection became free in time") }
             }
-            PoolError::Timeout(_) => plain("no connection was made in time"),
+            PoolError::Timeout(_) => Self::silent(),
             _ => plain("the connections are closed"),
         }
     }
@@ -60,6 +60,12 @@ impl Failure {
     /// The transaction has ended already.
     pub fn ended() -> Self {
         Self { text: "the transaction has ended".to_owned(), code: None, constraint: None, lost: false }
+    }
+
+    /// No connection was made in the time that it may take.
+    pub fn silent() -> Self {
+        let text = "no connection was made in time".to_owned();
+        Self { text, code: None, constraint: None, lost: true }
     }
 
     /// One of the connection, without PostgreSQL's answer.

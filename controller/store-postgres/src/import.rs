@@ -5,7 +5,7 @@ use crate::change::Change;
 use crate::document::cell;
 use crate::failure::failed;
 use crate::sql::node::{self, NodeRow};
-use crate::sql::{bundle, certificate, contact, inventory, resource};
+use crate::sql::{bundle, certificate, contact, inventory, lease, resource};
 use model::agent::Contact;
 use model::{Certificate, ResourceKind};
 use store::{Result, StepKind, Store, StoreError};
@@ -27,10 +27,11 @@ impl PostgresStore {
 }
 
 async fn copy(change: &mut Change, key: &DatabaseKey, source: &dyn Store, last_epoch: u64) -> Result<()> {
-    const EPOCH: &str = "SELECT setval('lease_epoch', GREATEST($1, nextval('lease_epoch')))";
+    // All nodes of the source are read between two statements.
+    let patient = "SET LOCAL idle_in_transaction_session_timeout = 0";
+    change.batch(patient).await.map_err(failed("beginning to copy"))?;
     check_empty(change).await?;
-    let epoch = last_epoch.cast_signed();
-    change.query(EPOCH, &[&epoch]).await.map_err(failed("setting the next epoch of leases"))?;
+    lease::raise(change, last_epoch).await?;
     for of in source.nodes().await? {
         let uuid = of.uuid;
         node::add(change, &NodeRow::of(key, of)?).await?;

@@ -21,12 +21,16 @@ mod connect;
 mod database;
 mod document;
 mod failure;
+#[cfg(feature = "fault-points")]
+mod fault;
 mod import;
 mod listen;
 mod migrate;
 mod nodes;
 mod open;
 mod open_error;
+#[cfg(test)]
+mod released_schemas;
 mod resources;
 mod ring;
 mod secrets;
@@ -37,10 +41,12 @@ mod value;
 pub use address::Settings;
 use database::Database;
 use listen::Listener;
+use migrate::{MIGRATIONS, Migration};
 use open::Opened;
 pub use open_error::OpenError;
 pub use secrets::{are_encrypted, forget, is_in_use};
 use std::sync::Arc;
+use store::StoreError;
 pub use stored_secrets::{DatabaseKey, RemovedSecrets};
 
 /// A [`Store`](store::Store) in a PostgreSQL database. Needs a tokio runtime.
@@ -59,8 +65,32 @@ impl PostgresStore {
     /// It cannot be reached, does not work as the store needs, is of another program or of a newer version, or is encrypted with
     /// another key.
     pub async fn open(settings: &Settings, key: &DatabaseKey) -> Result<Self, OpenError> {
-        let Opened { database, agent_database, listener } = open::open(settings, key).await?;
+        Self::open_with(settings, key, MIGRATIONS).await
+    }
+
+    async fn open_with(
+        settings: &Settings,
+        key: &DatabaseKey,
+        migrations: &[Migration],
+    ) -> Result<Self, OpenError> {
+        let Opened { database, agent_database, listener } = open::open(settings, key, migrations).await?;
         Ok(Self { database, agent_database, key: key.clone(), listener: Arc::new(listener) })
+    }
+
+    /// A number that grows with each lease that is given; of a database that was restored from a backup it is as it was then.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn last_epoch(&self) -> Result<u64, StoreError> {
+        self.database.read(|client, _| Box::pin(sql::lease::last_number(client))).await
+    }
+
+    /// Make that at least `to`, so that no epoch is given that was given after the backup.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn raise_epochs(&self, to: u64) -> Result<(), StoreError> {
+        self.database.write(|change, _| Box::pin(sql::lease::raise(change, to))).await
     }
 
     /// The same store for the listeners of agents and of boot, which everybody on the nodes' network reaches. It has connections

@@ -87,7 +87,11 @@ where
     T::TlsConnect: Send,
     <T::TlsConnect as tokio_postgres::tls::TlsConnect<Socket>>::Future: Send,
 {
-    let connected = address.config.connect(tls).await.map_err(Failure::from);
+    // A server that took the connection and says nothing would be waited for without end.
+    let connected = match tokio::time::timeout(address.limit, address.config.connect(tls)).await {
+        Ok(connected) => connected.map_err(Failure::from),
+        Err(_) => Err(Failure::silent()),
+    };
     let (client, connection) = match (connected, ready.take()) {
         (Ok(connected), first) => {
             *ready = first;

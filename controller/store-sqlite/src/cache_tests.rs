@@ -61,7 +61,7 @@ async fn work_sees_the_work_before_it_in_the_same_transaction() {
         biased;
         store.update_node(node.clone(), vec![], None),
         store.update_node(node.clone(), vec![], None),
-        store.forget_agent(uuid, None),
+        store.forget_agent(uuid, None, None),
         store.record_heartbeat(uuid, "token", beat(2)),
         async { open.send(()).unwrap() },
     );

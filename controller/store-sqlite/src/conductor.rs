@@ -127,13 +127,26 @@ impl ConductorStore for SqliteStore {
         self.readers.read(move |connection| certificate::newest(connection, node)).await
     }
 
-    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
-        let put = move |change: &mut Change<'_>| contact::put_catalogue(change, node, kind, &catalogue);
+    async fn put_catalogue(
+        &self,
+        node: Uuid,
+        kind: StepKind,
+        catalogue: Catalogue,
+        lease: Option<Lease>,
+    ) -> Result<()> {
+        let put = move |change: &mut Change<'_>| {
+            lease::check(change, node, lease)?;
+            contact::put_catalogue(change, node, kind, &catalogue)
+        };
         self.writer.write_node(node, put).await
     }
 
-    async fn forget_agent(&self, node: Uuid, next: Option<Boot>) -> Result<()> {
-        self.writer.write_node(node, move |change| contact::forget(change, node, next)).await
+    async fn forget_agent(&self, node: Uuid, next: Option<Boot>, lease: Option<Lease>) -> Result<()> {
+        let forget = move |change: &mut Change<'_>| {
+            lease::check(change, node, lease)?;
+            contact::forget(change, node, next)
+        };
+        self.writer.write_node(node, forget).await
     }
 
     async fn shift_clock(&self, by: i64) -> Result<()> {

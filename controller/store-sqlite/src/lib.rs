@@ -130,6 +130,14 @@ impl SqliteStore {
         self.readers.read(sql::lease::last_epoch).await
     }
 
+    /// Give no epoch up to this one any more: the database was restored from a backup, and newer ones were given since.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn raise_epochs(&self, to: u64) -> Result<()> {
+        self.writer.write(move |change| sql::lease::raise_epochs(change, to)).await
+    }
+
     /// Check the whole database, for seconds for each GiB. After a finding nothing is written any more: every write would
     /// build on damaged data. Reads go on. Returns the finding.
     ///

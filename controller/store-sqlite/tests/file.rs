@@ -200,7 +200,7 @@ async fn a_damaged_document_is_named() {
     check(store.inventory(uuid).await.err(), format!("inventory {uuid}"));
 
     assert_eq!(store.node(good.uuid).await.unwrap(), good);
-    store.forget_agent(uuid, None).await.expect("what is forgotten need not be read");
+    store.forget_agent(uuid, None, None).await.expect("what is forgotten need not be read");
     let repaired = store.update_node(bad, vec![], None).await.expect("a whole document replaces it");
     store.grant_token(uuid, TokenRequest::without_nonce("t", None, Timestamp(2))).await.unwrap();
     assert_eq!(store.nodes().await.unwrap().len(), 2);

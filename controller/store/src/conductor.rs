@@ -79,11 +79,17 @@ pub trait ConductorStore: Send + Sync {
     ) -> Result<Node>;
     /// The newest certificate of a node.
     async fn newest_certificate(&self, node: Uuid) -> Result<Option<Certificate>>;
-    /// Store the steps of this kind that a node offers.
-    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()>;
+    /// Store the steps of this kind that a node offers. With `lease`, only while that lease is the newest of the node.
+    async fn put_catalogue(
+        &self,
+        node: Uuid,
+        kind: StepKind,
+        catalogue: Catalogue,
+        lease: Option<Lease>,
+    ) -> Result<()>;
     /// Forget the agent of a node (token, URL, certificate), because its boot is over; `next` is the boot that is ordered
-    /// now, if any.
-    async fn forget_agent(&self, node: Uuid, next: Option<Boot>) -> Result<()>;
+    /// now, if any. With `lease`, only while that lease is the newest of the node: the agent may be one that was booted since.
+    async fn forget_agent(&self, node: Uuid, next: Option<Boot>, lease: Option<Lease>) -> Result<()>;
 
     /// Move the stored instants from which durations are measured ([`model::clock_jump`]), and the ends of leases, by this
     /// many microseconds, for all nodes at once. Nodes that have any get a new version, so that no write that was

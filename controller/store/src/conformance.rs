@@ -112,6 +112,7 @@ async fn check_what_belongs_to_them<S: Store + 'static>(make: impl AsyncFn() -> 
         lease::one_holder_at_a_time,
         lease::of_two_conductors_at_once_one_gets_the_lease,
         lease::a_lease_taken_over_fences_the_old_holder,
+        lease::no_agent_is_forgotten_under_a_lost_lease,
         lease::renewing_and_giving_back,
         lease::an_epoch_is_never_given_twice,
         lease::a_lease_of_another_node_does_not_count,

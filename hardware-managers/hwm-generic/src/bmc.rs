@@ -63,3 +63,21 @@ fn parse(raw: &[u8]) -> (Option<String>, Option<String>) {
     let version = raw.get(5).filter(|&&version| version > 0);
     (interface.map(str::to_owned), version.map(|version| format!("{}.{}", version >> 4, version & 0xf)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// DSP0134 7.39.
+    #[test]
+    fn the_structure_names_the_interface_and_the_version() {
+        let of = |interface: u8, version: u8| {
+            let (interface, version) = parse(&[38, 18, 0, 0, interface, version]);
+            (interface.unwrap_or_default(), version.unwrap_or_default())
+        };
+        let named = [0, 1, 2, 3, 4, 5].map(|kind| of(kind, 0).0);
+        assert_eq!(named, ["", "KCS", "SMIC", "BT", "SSIF", ""]);
+        assert_eq!([0, 0x20, 0x15].map(|version| of(1, version).1), ["", "2.0", "1.5"]);
+        assert_eq!(parse(&[38, 18]), (None, None), "cut off");
+    }
+}

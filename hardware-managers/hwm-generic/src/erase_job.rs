@@ -242,10 +242,9 @@ fn run_one(
         Job::Express if methods.is_empty() => metadata(),
         Job::Express => {
             let record = block::erase_requiring(device, methods, limits.required, &watcher);
-            // What a locked drive shows is not where its metadata is.
-            let failed = matches!(record.ending, Ending::Failed(_)) && !device.probe().is_locked();
+            let then_metadata = metadata_is_left(&record.ending, device.probe());
             let tried = convert::erased(device.disk(), record);
-            if failed { convert::after(tried, metadata()) } else { tried }
+            if then_metadata { convert::after(tried, metadata()) } else { tried }
         }
     };
     let late = record.outcome == Outcome::Failed && !context.is_cancelled() && limits.deadline.passed();
@@ -259,6 +258,12 @@ fn run_one(
     tracing::info!(device = %watcher.device, ?outcome, method = record.method, reason, "disk done");
     watcher.done();
     DiskRecord { started_at: Some(started_at), finished_at: Some(unix_now()), ..record }
+}
+
+/// Whether an express erase goes on with the metadata after its single command. What a locked drive shows is not where its
+/// metadata is.
+fn metadata_is_left(ending: &Ending, probe: &Probe) -> bool {
+    matches!(ending, Ending::Failed(_)) && !probe.is_locked()
 }
 
 /// Success only when every disk was erased, or skipped for a reason that leaves no data behind.
@@ -377,6 +382,18 @@ impl Watch for Watcher<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use block::opal::Status;
+
+    #[test]
+    fn metadata_is_erased_where_the_one_command_failed_and_the_drive_is_not_locked() {
+        let locked = Probe { opal: Some(Status { locked: true, ..Status::default() }), ..Probe::default() };
+        let failed = Ending::Failed("refused".to_owned());
+        assert!(metadata_is_left(&failed, &Probe::default()));
+        assert!(!metadata_is_left(&failed, &locked));
+        for ending in [Ending::Erased, Ending::Cancelled] {
+            assert!(!metadata_is_left(&ending, &Probe::default()), "{ending:?}");
+        }
+    }
 
     #[test]
     fn what_stands_still_is_in_the_progress_of_its_disk_until_it_moves() {

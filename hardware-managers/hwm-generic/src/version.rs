@@ -71,6 +71,16 @@ mod tests {
         }
     }
 
+    #[test]
+    fn only_the_form_of_smbios_is_a_date() {
+        assert_eq!(iso_date(" 03/15/2023 ").as_deref(), Some("2023-03-15"));
+        for other in
+            ["3/15/2023", "03/5/2023", "03/15/23", "ab/15/2023", "03/cd/2023", "03/15/efgh", "1/2", ""]
+        {
+            assert_eq!(iso_date(other), None, "{other}");
+        }
+    }
+
     proptest! {
         #[test]
         fn it_is_an_order(a in "[0-9a-b./ ]{0,6}", b in "[0-9a-b./ ]{0,6}", c in "[0-9a-b./ ]{0,6}") {

@@ -150,3 +150,27 @@ fn a_volume_group_is_there_again_after_automated_cleaning_and_not_after_manual()
     // A group of which one disk was not to be erased.
     run_steps("available", false);
 }
+
+#[test]
+fn a_volume_group_of_an_earlier_run_is_not_written_back() {
+    let disks = [Loop::new(&pattern(32 << 20)), Loop::new(&pattern(32 << 20))];
+    let refs: Vec<&Loop> = disks.iter().collect();
+    let nodes: Vec<&str> = disks.iter().map(Loop::node).collect();
+    let config = ["--config", "devices{use_devicesfile=0}", "-qq", "-y"];
+    run("vgcreate", &[&config[..], &["earlier"], &nodes].concat());
+    let manager = manager(&refs);
+    let step = |index: usize, step: &str| {
+        let steps = json!([{"interface": "deploy", "step": "erase_devices_metadata"},
+                           {"interface": "deploy", "step": "erase_devices"}]);
+        let info = json!({"clean_steps": steps, "clean_step_index": index});
+        let mut call = call(&manager, step, info);
+        call.node["target_provision_state"] = "available".into();
+        done(manager.run(&call, &StepContext::new())).disks
+    };
+    // A run that ended after its first step; then one from the beginning, which finds no group any more.
+    step(0, "erase_devices_metadata");
+    step(0, "erase_devices_metadata");
+    let records = step(1, "erase_devices");
+    assert!(records.iter().all(|record| record.outcome == Outcome::Erased && record.rebuilt.is_empty()));
+    assert!(disks.iter().all(|disk| disk.outside().iter().all(|&byte| byte == 0)));
+}

@@ -202,7 +202,7 @@ fn a_disk_of_the_skip_list_is_kept_and_said() {
     let node = json!({"properties": {"skip_block_devices": [{"name": kept.node()}]}});
     let result = with_arguments(&[&kept, &other], "erase_devices", node, json!({}));
     let record = of(&done(result), &kept);
-    assert_eq!(record.outcome, Outcome::Skipped);
+    assert_eq!((record.outcome, record.exempt.as_deref()), (Outcome::Skipped, Some("kept")));
     assert!(record.reason.unwrap().contains(&format!("it matches name {}", kept.node())));
     assert!(kept.outside() == before && other.outside().iter().all(|&byte| byte == 0));
 }
@@ -330,6 +330,20 @@ fn the_steps_are_ironics() {
         json!({"step": "erase_devices", "priority": 10, "interface": "deploy", "reboot_requested": false,
                "abortable": true, "argsinfo": {}, "idempotent": true, "destructive": "data"})
     );
+    let destroys: Vec<(&str, &str)> = steps
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| (step["step"].as_str().unwrap(), step["destructive"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        ("erase_devices", "data"),
+        ("erase_devices_metadata", "data"),
+        ("erase_devices_express", "data"),
+        ("verify_properties", "none"),
+        ("verify_firmware", "none"),
+    ];
+    assert_eq!(destroys, expected);
     // Ironic asks agents only for clean steps of its interfaces deploy and raid.
     assert_eq!(steps[4]["interface"], "deploy");
     assert_eq!(steps[4]["argsinfo"]["baseline"]["required"], false);

@@ -34,8 +34,13 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, Error> {
         let (peer, shown) = (self.peer, Pin::of_der(end_entity));
         // `General` is the only kind of error with a text of ours in it; rustls writes "unexpected error: " before it.
-        match self.accept {
-            Accept::Only(pinned) if pinned == shown => Ok(ServerCertVerified::assertion()),
+        match &self.accept {
+            Accept::Only(pinned) if *pinned == shown => Ok(ServerCertVerified::assertion()),
+            Accept::OneOf(pinned) if pinned.contains(&shown) => Ok(ServerCertVerified::assertion()),
+            Accept::OneOf(pinned) => Err(Error::General(format!(
+                "{peer} presented certificate {shown}, which is none of the {} that are pinned",
+                pinned.len()
+            ))),
             Accept::Only(pinned) => {
                 Err(Error::General(format!("{peer} presented certificate {shown}, but {pinned} is pinned")))
             }

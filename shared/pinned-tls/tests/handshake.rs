@@ -80,6 +80,12 @@ fn only_the_pinned_certificate_is_accepted() {
         let refused = handshake(shows(&ours), Accept::None).unwrap_err();
         assert!(refused.ends_with("but none is pinned"), "{refused}");
         assert_eq!(handshake(shows(&other), Accept::Any), Ok(()));
+        let either = |pins: &[Pin]| Accept::OneOf(pins.to_vec());
+        assert_eq!(handshake(shows(&ours), either(&[other.pin(), ours.pin()])), Ok(()));
+        for none in [either(&[Pin::of_der(b"abc"), Pin::of_der(b"abd")]), either(&[])] {
+            let refused = handshake(shows(&ours), none).unwrap_err();
+            assert!(refused.contains("which is none of the"), "{refused}");
+        }
     }
 }
 

@@ -74,14 +74,28 @@ impl Route {
 /// # Errors
 /// When there is no whole answer within 30 s.
 pub async fn send(route: &Route, method: Method, path: &str, body: Vec<u8>) -> Result<Answer> {
+    send_at(route, VERSION, method, path, body).await
+}
+
+/// The same in this microversion.
+///
+/// # Errors
+/// When there is no whole answer within 30 s.
+pub async fn send_at(
+    route: &Route,
+    version: &str,
+    method: Method,
+    path: &str,
+    body: Vec<u8>,
+) -> Result<Answer> {
     let what = format!("{method} {}", path.split('?').next().unwrap_or_default());
-    tokio::time::timeout(LIMIT, exchange(route, method, path, body))
+    tokio::time::timeout(LIMIT, exchange(route, version, method, path, body))
         .await
         .unwrap_or_else(|_| Err(anyhow::anyhow!("no answer within {LIMIT:?}")))
         .context(what)
 }
 
-async fn exchange(route: &Route, method: Method, path: &str, body: Vec<u8>) -> Result<Answer> {
+async fn exchange(route: &Route, version: &str, method: Method, path: &str, body: Vec<u8>) -> Result<Answer> {
     let stream = route.connect().await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let nonce = route.nonce.iter().map(|nonce| (NONCE_HEADER, nonce));
@@ -93,7 +107,7 @@ async fn exchange(route: &Route, method: Method, path: &str, body: Vec<u8>) -> R
         .header(header::CONNECTION, "close")
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::ACCEPT, "application/json")
-        .header("x-openstack-ironic-api-version", VERSION)
+        .header("x-openstack-ironic-api-version", version)
         .body(Full::new(Bytes::from(body)))?;
     let exchange = async {
         let answer = sender.send_request(request).await?;

@@ -107,6 +107,12 @@ struct Api {
     /// Where databases are filled, and found again.
     #[arg(long, default_value = "target/bench-api")]
     filled: PathBuf,
+    /// Measure another controller with 1,000 nodes in the same run.
+    #[arg(long)]
+    peer: Option<Peer>,
+    /// Where peers are installed, and found again.
+    #[arg(long, default_value = "target/peers")]
+    peers_dir: PathBuf,
     /// Copies of them and logs go into a new directory here, on the disk to be measured.
     #[arg(long, default_value = "target")]
     dir: PathBuf,
@@ -280,6 +286,7 @@ fn measure_api(options: &Api) -> Result<bool> {
         controller: &options.bin_dir.join("anneal-controller"),
         bench: &std::env::current_exe()?,
         filled: &options.filled,
+        peers: options.peer.map(|Peer::Ironic| options.peers_dir.as_path()),
         scratch: scratch.path(),
     };
     let shape = api::Shape {

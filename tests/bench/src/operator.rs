@@ -1,8 +1,9 @@
 //! What an operator does before and after: enrol nodes, provide them, look at them, remove them.
 
 use anyhow::{Context, Result, bail, ensure};
-use reqwest::{Client, Method, StatusCode};
+use reqwest::{Client, ClientBuilder, Method, StatusCode};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Known to both controllers.
@@ -27,10 +28,17 @@ impl Api {
     /// # Errors
     /// When no HTTP client can be made.
     pub fn new(endpoint: &str, version: &'static str, limit: Duration) -> Result<Self> {
-        // The API is plain HTTP on loopback; the client wants a provider all the same.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(limit).build()?;
+        let client = client(limit).build()?;
         Ok(Self { endpoint: endpoint.to_owned(), version, client })
+    }
+
+    /// The same of the controller whose API is served on the Unix socket at `path`.
+    ///
+    /// # Errors
+    /// When no HTTP client can be made.
+    pub fn at_socket(path: &Path, version: &'static str, limit: Duration) -> Result<Self> {
+        let client = client(limit).unix_socket(path).build()?;
+        Ok(Self { endpoint: "http://localhost".to_owned(), version, client })
     }
 
     /// Status and body of the answer; a body that is no JSON is `null`.
@@ -52,6 +60,12 @@ impl Api {
         let status = answer.status();
         Ok((status, serde_json::from_slice(&answer.bytes().await?).unwrap_or_default()))
     }
+}
+
+fn client(limit: Duration) -> ClientBuilder {
+    // The API is plain HTTP on loopback; the client wants a provider all the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(limit)
 }
 
 /// An operator of one controller.
@@ -80,7 +94,16 @@ impl Operator {
         Api::new(endpoint, VERSION, Duration::from_secs(120)).map(Self)
     }
 
-    async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value> {
+    /// Of this API.
+    pub fn of(api: Api) -> Self {
+        Self(api)
+    }
+
+    /// The answer to a request, which is sent again while the node is locked.
+    ///
+    /// # Errors
+    /// When it is refused, or the node stays locked for half a minute.
+    pub async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value> {
         for _ in 0..LOCKED {
             let (status, answer) = self.0.send(&method, path, body).await?;
             if status.is_success() {
@@ -105,8 +128,15 @@ impl Operator {
     /// # Errors
     /// When it is refused.
     pub async fn enrol(&self, mac: &str) -> Result<String> {
-        let node = json!({ "driver": "fake-hardware", "deploy_interface": "direct" });
-        let node = self.call(Method::POST, "/v1/nodes", Some(&node)).await?;
+        self.enrol_as(&json!({ "driver": "fake-hardware", "deploy_interface": "direct" }), mac).await
+    }
+
+    /// Enrols this node with one port; gives its UUID.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn enrol_as(&self, node: &Value, mac: &str) -> Result<String> {
+        let node = self.call(Method::POST, "/v1/nodes", Some(node)).await?;
         let uuid = node["uuid"].as_str().context("a new node has a UUID")?.to_owned();
         let port = json!({ "node_uuid": uuid, "address": mac });
         self.call(Method::POST, "/v1/ports", Some(&port)).await?;

@@ -1,4 +1,4 @@
-//! The HTTP API of a simulated agent, as far as cleaning needs it.
+//! The HTTP API of a simulated agent, as far as its commands need it.
 
 use crate::agent::Agent;
 use anyhow::Result;
@@ -7,12 +7,24 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, header};
 use hyper_util::rt::TokioIo;
-use room::Call;
+use room::{Call, Reply};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+
+/// What answers the calls of a controller.
+pub trait Answer: Send + Sync {
+    /// The answer to a call.
+    fn answer(&self, call: &Call) -> Reply;
+}
+
+impl Answer for Agent {
+    fn answer(&self, call: &Call) -> Reply {
+        Self::answer(self, call)
+    }
+}
 
 /// Serves `agent` until it is dropped.
 pub async fn run(listener: TcpListener, tls: Option<TlsAcceptor>, agent: Arc<Agent>) {
@@ -26,8 +38,11 @@ pub async fn run(listener: TcpListener, tls: Option<TlsAcceptor>, agent: Arc<Age
     }
 }
 
-/// A connection that breaks is the controller's to notice.
-async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, agent: Arc<Agent>) -> Result<()> {
+/// Serves one connection to its end. One that breaks is the controller's to notice.
+///
+/// # Errors
+/// When it breaks.
+pub async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, agent: Arc<impl Answer>) -> Result<()> {
     stream.set_nodelay(true)?;
     match tls {
         Some(tls) => serve(tls.accept(stream).await?, agent).await,
@@ -35,13 +50,16 @@ async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, agent: Arc<Agen
     }
 }
 
-async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, agent: Arc<Agent>) -> Result<()> {
-    let service = service_fn(|request| answer(&agent, request));
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, agent: Arc<impl Answer>) -> Result<()> {
+    let service = service_fn(|request| answer(&*agent, request));
     hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await?;
     Ok(())
 }
 
-async fn answer(agent: &Agent, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+async fn answer(
+    agent: &impl Answer,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, hyper::Error> {
     let (head, body) = request.into_parts();
     let body = match head.method {
         Method::POST => Some(body.collect().await?.to_bytes().to_vec()),

@@ -14,6 +14,7 @@ fn two_hundred_nodes_are_listed_read_changed_and_heard() -> Result<()> {
         controller: &build::controller()?,
         bench: Path::new(env!("CARGO_BIN_EXE_bench")),
         filled: dir.path(),
+        peers: None,
         scratch: dir.path(),
     };
     let shape = api::Shape { nodes: 200, few: 50, agents: 80, span: Duration::from_millis(200) };

@@ -2,5 +2,6 @@
 
 pub mod certificate;
 pub mod ironic;
+pub mod network;
 pub mod peers;
 pub mod process;

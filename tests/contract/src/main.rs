@@ -7,6 +7,8 @@
 //!   openstacksdk      anneal-controller         none                    openstacksdk
 //!   noauth            … with auth_strategy = "noauth"
 //!   metal3            anneal-controller         none                    gophercloud, as Metal3 does
+//!   metalsmith        anneal-controller         none                    metalsmith
+//!   nova              anneal-controller         none                    Nova's driver for bare metal
 //!   replay            anneal-controller         recorded                recorded
 //!   real_agent        anneal-controller         ironic-python-agent     anneal
 //!   agent_steps       … reboots, other versions of managers, aborts
@@ -26,7 +28,6 @@ mod agents;
 mod bmc;
 mod controller;
 mod disk;
-mod network;
 mod replay;
 mod scenarios;
 mod stock;
@@ -35,7 +36,7 @@ mod vendor;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Parser, ValueEnum};
-use contract::{certificate, ironic, peers, process};
+use contract::{certificate, ironic, network, peers, process};
 use scenarios::Scenario;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -33,17 +33,15 @@ pub enum BootScript {
 
 impl Network {
     /// What a node in this provision state boots.
+    ///
+    /// # Errors
+    /// When the boot service does not answer with a script.
     pub fn boot_script(&self, mac: &str, provision_state: &Value) -> Result<BootScript> {
         match self {
             Self::Anneal { boot } => {
                 let url = format!("{boot}/boot/ipxe?mac={mac}");
                 let output = check(Command::new("curl").args(["--silent", "--show-error", "--fail", &url]))?;
-                let script = String::from_utf8(output.stdout)?;
-                ensure!(script.starts_with("#!ipxe\n"), "{url} is no iPXE script: {script}");
-                if script.contains("has to wait for its boot script") {
-                    return Ok(BootScript::Wait);
-                }
-                Ok(kernel_line(&script).transpose()?.map_or(BootScript::Disk, BootScript::Ramdisk))
+                BootScript::read(&String::from_utf8(output.stdout)?).context(url)
             }
             Self::Ironic { api } => {
                 let inspects = provision_state.as_str().is_some_and(|state| state.starts_with("inspect"));
@@ -54,6 +52,20 @@ impl Network {
                 Ok(BootScript::Ramdisk(format!("ipa-api-url={api}{callback}")))
             }
         }
+    }
+}
+
+impl BootScript {
+    /// What an iPXE script of anneal-controller boots.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn read(script: &str) -> Result<Self> {
+        ensure!(script.starts_with("#!ipxe\n"), "no iPXE script: {script}");
+        if script.contains("has to wait for its boot script") {
+            return Ok(Self::Wait);
+        }
+        Ok(kernel_line(script).transpose()?.map_or(Self::Disk, Self::Ramdisk))
     }
 }
 

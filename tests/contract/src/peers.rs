@@ -20,6 +20,8 @@ pub const ALL: &[Environment] = &[
     IRONIC,
     IPA,
     ("schemathesis", &["schemathesis==4.32.5", "openapi-spec-validator==0.9.0"]),
+    ("metalsmith", &["metalsmith==2.5.0", "openstacksdk==4.22.0"]),
+    ("nova", &["nova==34.0.0", "openstacksdk==4.22.0"]),
 ];
 
 /// Installs environments: pip takes twenty seconds of a processor for one of them, uv takes one.

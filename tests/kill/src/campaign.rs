@@ -1,10 +1,11 @@
 //! One story, killed at every write.
 //!
 //! The undisturbed run is played twice: two that differ would make every other comparison worthless. Then the
-//! number of the write goes up until a controller lives through its story.
+//! number of the write goes up until a controller lives through its story. Where a run takes long, some of the numbers are left
+//! out.
 
 use crate::compare::differences;
-use crate::controller::Fault;
+use crate::controller::{Fault, Setup};
 use crate::play::{RunRecord, play};
 use crate::story::Story;
 use anyhow::{Context, Result, bail, ensure};
@@ -15,20 +16,24 @@ use std::thread;
 /// How a campaign is led.
 #[derive(Debug, Clone)]
 pub struct Plan<'a> {
-    /// The controller, built with its fault points.
-    pub program: &'a Path,
+    /// What is killed.
+    pub setup: Setup<'a>,
     /// Below it every run has a directory of its own.
     pub dir: &'a Path,
     /// Runs at once.
     pub jobs: usize,
     /// Leases and contact with agents are counted too.
     pub any: bool,
+    /// Number of the first write to kill at, from 1.
+    pub first: usize,
+    /// The next is so many later, from 1.
+    pub every: usize,
 }
 
 /// What came of it.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Writes of the undisturbed run.
+    /// Writes of the undisturbed run; where not every write is one to kill at, perhaps some more than there are.
     pub writes: usize,
     /// Controllers that were killed.
     pub kills: usize,
@@ -56,7 +61,7 @@ pub fn lead(story: &'static Story, plan: &Plan<'_>) -> Result<Outcome> {
     let again = one(story, plan, None, "undisturbed-again")?;
     let differences = differences(&undisturbed, &again);
     ensure!(differences.is_empty(), "two undisturbed runs differ: {}", differences.join("; "));
-    let queue = Mutex::new(Queue { next: 1, ..Queue::default() });
+    let queue = Mutex::new(Queue { next: plan.first, ..Queue::default() });
     thread::scope(|scope| {
         for _ in 0..plan.jobs {
             scope.spawn(|| work(story, plan, &undisturbed, &queue));
@@ -66,9 +71,10 @@ pub fn lead(story: &'static Story, plan: &Plan<'_>) -> Result<Outcome> {
     let mut outcome = queue.outcome;
     outcome.writes = queue.end.map_or(0, |end| end - 1);
     if outcome.kills == 0 {
-        bail!("no controller was killed: was {} built with its fault points?", plan.program.display());
+        bail!("no controller was killed: was {} built with its fault points?", plan.setup.program.display());
     }
-    if !story.fragile.is_empty() && outcome.interrupted == 0 {
+    // Of some writes none may be that one.
+    if plan.every == 1 && !story.fragile.is_empty() && outcome.interrupted == 0 {
         outcome.wrong.push(format!(
             "no kill was seen to have interrupted {}: no record shows that it had begun",
             story.fragile.join(", ")
@@ -85,8 +91,8 @@ fn work(story: &'static Story, plan: &Plan<'_>, undisturbed: &RunRecord, queue: 
             if queue.end.is_some_and(|end| queue.next >= end) {
                 return;
             }
-            queue.next += 1;
-            queue.next - 1
+            queue.next += plan.every;
+            queue.next - plan.every
         };
         for before in [true, false] {
             let fault = Fault { before, any: plan.any, number };
@@ -121,9 +127,8 @@ fn one(story: &Story, plan: &Plan<'_>, fault: Option<Fault>, name: &str) -> Resu
     let dir = plan.dir.join(story.name).join(name);
     std::fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let record = runtime
-        .block_on(play(story, plan.program, &dir, fault))
-        .with_context(|| dir.display().to_string())?;
+    let record =
+        runtime.block_on(play(story, plan.setup, &dir, fault)).with_context(|| dir.display().to_string())?;
     if fault.is_some() {
         std::fs::remove_dir_all(&dir)?;
     }

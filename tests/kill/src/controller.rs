@@ -1,5 +1,6 @@
 //! The controller under test: started with a fault point, killed by it or by us, and started again without.
 
+use crate::database::{Database, OwnDatabase};
 use anyhow::{Context, Result, ensure};
 use bench::operator::Api;
 use contract::process::{Daemon, free_port};
@@ -29,7 +30,16 @@ agent_silence_s = 60
 boot_timeout_s = 60
 ";
 
-/// A commit to die at: `ANNEAL_FAULT` of store-sqlite's `fault.rs`.
+/// What a run starts.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup<'a> {
+    /// The controller, built with its fault points.
+    pub program: &'a Path,
+    /// Where it stores.
+    pub database: &'a Database,
+}
+
+/// A commit to die at: `ANNEAL_FAULT` of `fault.rs` of both stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
     /// Before the commit is made, else after.
@@ -59,23 +69,28 @@ pub struct Controller {
     dir: PathBuf,
     starts: usize,
     process: Option<Daemon>,
+    /// Outlives the process.
+    _database: OwnDatabase,
 }
 
 impl Controller {
-    /// Starts `program` with an empty database in `dir`.
+    /// Starts one with an empty database, and its state in `dir`.
     ///
     /// # Errors
     /// When it does not serve within half a minute.
-    pub async fn start(program: &Path, dir: &Path, fault: Option<Fault>) -> Result<Self> {
+    pub async fn start(setup: Setup<'_>, dir: &Path, fault: Option<Fault>) -> Result<Self> {
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
         let state = dir.join("state");
+        let database = setup.database.own();
         let text = format!(
-            "state_dir = {state:?}\n[api]\nlisten = [\"{address}\"]\nauth_strategy = \"noauth\"\n{SETTINGS}"
+            "state_dir = {state:?}\n[api]\nlisten = [\"{address}\"]\nauth_strategy = \"noauth\"\n{SETTINGS}{}",
+            database.settings()
         );
         std::fs::write(dir.join("controller.toml"), text)?;
-        let (program, dir) = (program.to_owned(), dir.to_owned());
+        let (program, dir) = (setup.program.to_owned(), dir.to_owned());
         let api = Api::new(&format!("http://{address}"), "latest", LIMIT)?;
-        let mut new = Self { address, api, deaths: 0, program, dir, starts: 0, process: None };
+        let mut new =
+            Self { address, api, deaths: 0, program, dir, starts: 0, process: None, _database: database };
         new.launch(fault).await?;
         Ok(new)
     }

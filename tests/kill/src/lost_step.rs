@@ -2,7 +2,7 @@
 //! `provide`, and the node is available with `steps=[]`, nothing erased (measured, 05-experiments 2 and 3). The
 //! same experiment with ours: every step runs, and only then the node is available.
 
-use crate::controller::{Controller, Fault};
+use crate::controller::{Controller, Fault, Setup};
 use crate::machine::{MAC, Machine};
 use crate::operator::Operator;
 use crate::play::REASON;
@@ -43,22 +43,22 @@ const ALL: [Killed; 2] = [
 ///
 /// # Errors
 /// When a step is lost, or anything else does not go as it should.
-pub fn all(program: &Path, dir: &Path) -> Result<Vec<String>> {
+pub fn all(setup: Setup<'_>, dir: &Path) -> Result<Vec<String>> {
     let mut lines = Vec::new();
     for killed in &ALL {
         let dir = dir.join(NAME).join(lines.len().to_string());
         std::fs::create_dir_all(&dir)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        lines.push(runtime.block_on(one(killed, program, &dir)).with_context(|| dir.display().to_string())?);
+        lines.push(runtime.block_on(one(killed, setup, &dir)).with_context(|| dir.display().to_string())?);
     }
     Ok(lines)
 }
 
-async fn one(killed: &Killed, program: &Path, dir: &Path) -> Result<String> {
+async fn one(killed: &Killed, setup: Setup<'_>, dir: &Path) -> Result<String> {
     let (mut controller, operator) = if killed.goes_on {
-        killed_while_it_is_seen_running(killed, program, dir).await?
+        killed_while_it_is_seen_running(killed, setup, dir).await?
     } else {
-        killed_before_its_end_is_stored(killed, program, dir).await?
+        killed_before_its_end_is_stored(killed, setup, dir).await?
     };
     ensure!(controller.deaths == 1, "the controller was killed {} times", controller.deaths);
     // Ironic's documentation asks operators to do just this.
@@ -111,10 +111,10 @@ async fn one(killed: &Killed, program: &Path, dir: &Path) -> Result<String> {
 /// A step that goes on outside for a while.
 async fn killed_while_it_is_seen_running(
     killed: &Killed,
-    program: &Path,
+    setup: Setup<'_>,
     dir: &Path,
 ) -> Result<(Controller, Operator)> {
-    let (mut controller, operator) = cleaning(killed, program, dir, None).await?;
+    let (mut controller, operator) = cleaning(killed, setup, dir, None).await?;
     let runs = |node: &Value| node["clean_step"]["step"] == "fake_slow";
     operator.until(&mut controller, "the step to run", runs).await?;
     controller.kill().await?;
@@ -131,14 +131,14 @@ async fn killed_while_it_is_seen_running(
 /// A step that takes a moment: the controller dies at the write that is to store its end.
 async fn killed_before_its_end_is_stored(
     killed: &Killed,
-    program: &Path,
+    setup: Setup<'_>,
     dir: &Path,
 ) -> Result<(Controller, Operator)> {
     for number in 1.. {
         let dir = dir.join(number.to_string());
         std::fs::create_dir_all(&dir)?;
         let fault = Fault { before: true, any: false, number };
-        let (mut controller, operator) = cleaning(killed, program, &dir, Some(fault)).await?;
+        let (mut controller, operator) = cleaning(killed, setup, &dir, Some(fault)).await?;
         let node = operator.rest(&mut controller, "manageable").await?;
         if node["last_error"].as_str().is_some_and(|why| why.ends_with(REASON)) {
             ensure!(node["provision_state"] == "clean failed", "{}", node["provision_state"]);
@@ -152,11 +152,11 @@ async fn killed_before_its_end_is_stored(
 /// A node in the midst of a cleaning with this one step.
 async fn cleaning(
     killed: &Killed,
-    program: &Path,
+    setup: Setup<'_>,
     dir: &Path,
     fault: Option<Fault>,
 ) -> Result<(Controller, Operator)> {
-    let mut controller = Controller::start(program, dir, fault).await?;
+    let mut controller = Controller::start(setup, dir, fault).await?;
     let operator = Operator { uuid: Uuid::new_v4().to_string() };
     let node = json!({ "driver": "fake-hardware", "deploy_interface": "direct" });
     operator.enrol(&mut controller, node, MAC).await?;

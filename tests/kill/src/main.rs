@@ -13,6 +13,7 @@
 mod campaign;
 mod compare;
 mod controller;
+mod database;
 mod lost_step;
 mod machine;
 mod operator;
@@ -21,9 +22,13 @@ mod story;
 
 use anyhow::{Context, Result, ensure};
 use campaign::Plan;
-use clap::Parser;
+use clap::{Parser, ValueEnum};
+use controller::Setup;
+use database::Database;
+use postgres_server::{Durability, Server};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Kill the controller at every write.
@@ -38,12 +43,30 @@ struct Options {
     /// Kill at leases and contact with agents too: many times as many writes.
     #[arg(long)]
     any: bool,
+    /// What the controllers store in.
+    #[arg(long, value_enum, default_value_t = StoreKind::Sqlite)]
+    store: StoreKind,
+    /// Kill at one of so many writes, from 1. Which ones the seed says.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    every: u16,
+    /// Drawn if it is not given, and printed.
+    #[arg(long)]
+    seed: Option<u16>,
     /// Runs at once.
     #[arg(long, default_value_t = 4)]
     jobs: usize,
     /// Print the names and run nothing.
     #[arg(long)]
     list: bool,
+}
+
+/// What the controllers store in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StoreKind {
+    /// A file each.
+    Sqlite,
+    /// A database each, of one server that the suite starts.
+    Postgres,
 }
 
 /// Whether it passed, and the lines to print.
@@ -71,12 +94,26 @@ fn run(options: &Options) -> Result<bool> {
     }
     let program = options.program.canonicalize().with_context(|| options.program.display().to_string())?;
     let dir = scratch()?;
+    let database = match options.store {
+        StoreKind::Sqlite => Database::Sqlite,
+        // Controllers are killed, never the server.
+        StoreKind::Postgres => Database::Postgres(Arc::new(Server::start(Durability::None))),
+    };
+    let setup = Setup { program: &program, database: &database };
+    let seed = options.seed.map_or_else(drawn, Ok)?;
+    let first = usize::from(seed % options.every) + 1;
+    let every = usize::from(options.every);
+    let plan = Plan { setup, dir: dir.path(), jobs: options.jobs, any: options.any, first, every };
+    if every > 1 {
+        println!("kill: one of {every} writes, --seed {seed}");
+    }
     let (mut passed, mut failed) = (0, 0);
     for (name, _) in names {
         let begun = Instant::now();
-        let (good, lines) = one(name, options, &program, dir.path());
+        let (good, lines) = one(name, &plan);
         let word = if good { "PASS" } else { "FAIL" };
-        println!("{word} {name} ({:.1} s)", begun.elapsed().as_secs_f64());
+        let on = if options.store == StoreKind::Postgres { "-postgres" } else { "" };
+        println!("{word} {name}{on} ({:.1} s)", begun.elapsed().as_secs_f64());
         lines.iter().for_each(|line| println!("     {line}"));
         if good { passed += 1 } else { failed += 1 }
     }
@@ -95,15 +132,20 @@ fn scratch() -> Result<tempfile::TempDir> {
     Ok(if memory.is_dir() { builder.tempdir_in(memory) } else { builder.tempdir() }?)
 }
 
-fn one(name: &str, options: &Options, program: &Path, dir: &Path) -> Verdict {
+fn drawn() -> Result<u16> {
+    let mut bytes = [0; 2];
+    getrandom::fill(&mut bytes).map_err(|error| anyhow::anyhow!("random bytes: {error}"))?;
+    Ok(u16::from_le_bytes(bytes))
+}
+
+fn one(name: &str, plan: &Plan<'_>) -> Verdict {
     let Some(story) = story::ALL.iter().find(|story| story.name == name) else {
-        return match lost_step::all(program, dir) {
+        return match lost_step::all(plan.setup, plan.dir) {
             Ok(lines) => (true, lines),
             Err(error) => (false, vec![format!("{error:#}")]),
         };
     };
-    let plan = Plan { program, dir, jobs: options.jobs, any: options.any };
-    match campaign::lead(story, &plan) {
+    match campaign::lead(story, plan) {
         Ok(outcome) => {
             let good = outcome.wrong.is_empty();
             let end = if good { ", all ended as the undisturbed run" } else { "" };

@@ -1,6 +1,6 @@
 //! Plays a story once, with or without a kill.
 
-use crate::controller::{Controller, Fault};
+use crate::controller::{Controller, Fault, Setup};
 use crate::machine::Machine;
 use crate::operator::Operator;
 use crate::story::Story;
@@ -33,8 +33,8 @@ pub const REASON: &str = "the controller was interrupted in the middle of the st
 ///
 /// # Errors
 /// When it does not end as it should.
-pub async fn play(story: &Story, program: &Path, dir: &Path, fault: Option<Fault>) -> Result<RunRecord> {
-    let mut controller = Controller::start(program, dir, fault).await?;
+pub async fn play(story: &Story, setup: Setup<'_>, dir: &Path, fault: Option<Fault>) -> Result<RunRecord> {
+    let mut controller = Controller::start(setup, dir, fault).await?;
     let reboots = Step { reboot_requested: true, ..step("reboots", 20) };
     let steps = vec![step("first", 30), reboots, step("last", 10)];
     let machine = Machine::new(controller.address, steps).await?;

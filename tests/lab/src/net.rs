@@ -1,4 +1,4 @@
-//! Network namespaces, bridges and taps, made by `ip` and removed on drop.
+//! Network namespaces, bridges, taps and cables, made by `ip` and removed on drop.
 
 use std::fs::File;
 use std::process::Command;
@@ -31,6 +31,14 @@ impl Netns {
         &self.name
     }
 
+    /// Runs `ip` with these words in the namespace, such as `route add local 10.64.0.0/10 dev lo`.
+    ///
+    /// # Errors
+    /// When `ip` fails; its own words are in the error.
+    pub fn ip(&self, words: &[&str]) -> Result<()> {
+        ip(&[&["-n", self.name()], words].concat())
+    }
+
     /// Runs `work` on a thread inside the namespace. Threads and processes started from there are inside
     /// too, so an async runtime has to be built by `work` itself.
     ///
@@ -61,6 +69,65 @@ impl Drop for Netns {
         if let Err(error) = ip(&["netns", "delete", &self.name]) {
             tracing::warn!(%error, name = self.name, "network namespace not removed");
         }
+    }
+}
+
+/// One end of a [`Cable`].
+#[derive(Debug, Clone, Copy)]
+pub struct End<'a> {
+    /// Where it is.
+    pub netns: &'a Netns,
+    /// Name of its interface, at most 15 characters.
+    pub interface: &'a str,
+    /// Its address with the length of its network, such as `10.99.1.2/24`.
+    pub address: &'a str,
+}
+
+/// A cable between two namespaces, which can be cut. It goes away with either of them.
+#[derive(Debug)]
+pub struct Cable {
+    /// Namespace and interface of each end.
+    ends: [(String, String); 2],
+}
+
+impl Cable {
+    /// Connects two namespaces.
+    ///
+    /// # Errors
+    /// When `ip` fails, for example because an interface has the name.
+    pub fn plug(one: End<'_>, other: End<'_>) -> Result<Self> {
+        let (a, b) = (one.interface, other.interface);
+        one.netns.ip(&["link", "add", a, "type", "veth", "peer", "name", b, "netns", other.netns.name()])?;
+        for End { netns, interface, address } in [one, other] {
+            netns.ip(&["address", "add", address, "dev", interface])?;
+            netns.ip(&["link", "set", "dev", interface, "up"])?;
+        }
+        let ends = [one, other].map(|end| (end.netns.name().to_owned(), end.interface.to_owned()));
+        Ok(Self { ends })
+    }
+
+    /// From here on every packet of either end is dropped, and neither end gets an error: a queue without a place, which needs no module
+    /// of the kernel that a small one lacks.
+    ///
+    /// # Errors
+    /// When `tc` fails.
+    pub fn cut(&self) -> Result<()> {
+        self.each(&["replace"], &["pfifo", "limit", "0"])
+    }
+
+    /// Undoes [`Cable::cut`].
+    ///
+    /// # Errors
+    /// When `tc` fails, for example because it is not cut.
+    pub fn join(&self) -> Result<()> {
+        self.each(&["delete"], &[])
+    }
+
+    fn each(&self, verb: &[&str], queue: &[&str]) -> Result<()> {
+        self.ends.iter().try_for_each(|(netns, interface)| {
+            let place = ["dev", interface.as_str(), "root"];
+            run("tc", &[&["-n", netns.as_str(), "qdisc"], verb, &place, queue].concat())
+        })
     }
 }
 
@@ -183,10 +250,15 @@ pub fn mac_of(address: &str) -> Result<Option<String>> {
 
 /// Runs `ip` with these words.
 fn ip(words: &[&str]) -> Result<()> {
-    let out = Command::new("ip").args(words).output().context("cannot start ip (iproute2)")?;
+    run("ip", words)
+}
+
+fn run(program: &str, words: &[&str]) -> Result<()> {
+    let out = Command::new(program).args(words).output();
+    let out = out.with_context(|| format!("cannot start {program} (iproute2)"))?;
     if !out.status.success() {
         let said = String::from_utf8_lossy(&out.stderr);
-        bail!("ip {}: {}", words.join(" "), said.trim());
+        bail!("{program} {}: {}", words.join(" "), said.trim());
     }
     Ok(())
 }
@@ -194,6 +266,9 @@ fn ip(words: &[&str]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::ErrorKind;
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
 
     #[test]
     #[ignore = "root: cargo xtask test"]
@@ -215,5 +290,26 @@ mod tests {
         assert!(panicked.to_string().contains("with a reason"), "{panicked}");
         drop(netns);
         assert!(!std::path::Path::new("/run/netns").join(&name).exists());
+    }
+
+    #[test]
+    #[ignore = "root: cargo xtask test"]
+    fn a_cable_that_is_cut_drops_what_either_end_sends_without_an_error() {
+        let name = |end: &str| format!("an-lab-{end}-{}", std::process::id());
+        let (near, far) = (Netns::create(&name("near")).unwrap(), Netns::create(&name("far")).unwrap());
+        let end = |netns, interface, address| End { netns, interface, address };
+        let cable =
+            Cable::plug(end(&near, "to-far", "10.99.1.1/24"), end(&far, "up", "10.99.1.2/24")).unwrap();
+        let listener = far.run(|| Ok(TcpListener::bind("10.99.1.2:0")?)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let limit = Duration::from_millis(500);
+        let connect = || near.run(|| Ok(TcpStream::connect_timeout(&address, limit)?));
+        connect().unwrap();
+        cable.cut().unwrap();
+        let error = connect().unwrap_err();
+        let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        assert_eq!(kind, Some(ErrorKind::TimedOut), "{error:#}");
+        cable.join().unwrap();
+        connect().unwrap();
     }
 }

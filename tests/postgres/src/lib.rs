@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Where Debian has the programs of the server.
-const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
+pub const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 /// How long the server may take to begin or to end.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Of the user `postgres` over TCP; through the socket everybody who reaches it is believed.
@@ -50,26 +50,10 @@ impl Server {
 
     /// The same with further settings, as `name=value`.
     pub fn with(durability: Durability, settings: &[&str]) -> Self {
-        let dir = tempfile::Builder::new().prefix("pg-").tempdir_in("/tmp").expect("a temporary directory");
-        let password = dir.path().join("password");
+        let mut server = Self::stopped(durability, settings);
+        let password = server.dir().join("password");
         fs::write(&password, PASSWORD).expect("a file");
-        if let Some(user) = other_user() {
-            for path in [dir.path(), &password] {
-                std::os::unix::fs::chown(path, Some(user.uid.as_raw()), Some(user.gid.as_raw()))
-                    .expect("chown");
-            }
-        }
-        let mut all: Vec<String> =
-            ["listen_addresses=", "max_connections=400", "shared_buffers=64MB", "log_min_messages=warning"]
-                .map(str::to_owned)
-                .to_vec();
-        if durability == Durability::None {
-            all.extend(["fsync=off", "full_page_writes=off"].map(str::to_owned));
-        }
-        all.extend(settings.iter().map(|setting| (*setting).to_owned()));
-        let port = settings.iter().find_map(|setting| setting.strip_prefix("port=")?.parse().ok());
-        let (port, databases) = (port.unwrap_or(5432), AtomicU32::new(0));
-        let mut server = Self { dir, settings: all, running: None, port, databases };
+        give(&password);
         let made = server
             .program("initdb")
             .arg("-D")
@@ -85,18 +69,63 @@ impl Server {
         server
     }
 
+    /// A server without data yet, which does not run.
+    pub fn empty(settings: &[&str]) -> Self {
+        Self::stopped(Durability::Full, settings)
+    }
+
+    /// A standby that streams from this server as `name`, with further settings.
+    pub fn standby(&self, name: &str, settings: &[&str]) -> Self {
+        let mut standby = Self::empty(settings);
+        let primary =
+            format!("host={} port={} user=postgres application_name={name}", self.dir().display(), self.port);
+        let copied = standby
+            .program("pg_basebackup")
+            .arg("-D")
+            .arg(standby.data())
+            .args(["--dbname", &primary, "--write-recovery-conf", "--checkpoint=fast", "--no-sync"])
+            .status()
+            .expect("pg_basebackup of the Debian package postgresql-client-15");
+        assert!(copied.success(), "pg_basebackup: {copied}");
+        standby.run();
+        standby
+    }
+
+    /// Make a standby the primary; returns when it takes writes.
+    pub fn promote(&self) {
+        self.sql("postgres", "SELECT pg_promote(true, 60)");
+    }
+
+    /// A directory and settings, without data yet.
+    fn stopped(durability: Durability, settings: &[&str]) -> Self {
+        let dir = tempfile::Builder::new().prefix("pg-").tempdir_in("/tmp").expect("a temporary directory");
+        give(dir.path());
+        let mut all: Vec<String> =
+            ["listen_addresses=", "max_connections=400", "shared_buffers=64MB", "log_min_messages=warning"]
+                .map(str::to_owned)
+                .to_vec();
+        if durability == Durability::None {
+            all.extend(["fsync=off", "full_page_writes=off"].map(str::to_owned));
+        }
+        all.extend(settings.iter().map(|setting| (*setting).to_owned()));
+        let port = settings.iter().find_map(|setting| setting.strip_prefix("port=")?.parse().ok());
+        let (port, databases) = (port.unwrap_or(5432), AtomicU32::new(0));
+        Self { dir, settings: all, running: None, port, databases }
+    }
+
     /// Its directory: the socket, and the files that a test puts there.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    fn data(&self) -> PathBuf {
+    /// Its data.
+    pub fn data(&self) -> PathBuf {
         self.dir.path().join("data")
     }
 
-    /// One of PostgreSQL's programs, as a user who may run it.
+    /// One of PostgreSQL's programs, or another by its path, as a user who may run it.
     fn program(&self, name: &str) -> Command {
-        let program = format!("{PROGRAMS}/{name}");
+        let program = Path::new(PROGRAMS).join(name);
         // It dies with the thread that starts it.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]);
@@ -193,11 +222,33 @@ impl Server {
         String::from_utf8_lossy(&ran.stdout).trim_end().to_owned()
     }
 
+    /// What a script of bash prints, which is run as who runs the server, with PostgreSQL's programs, at this server.
+    pub fn shell(&self, script: &str) -> String {
+        let mut command = self.program("/usr/bin/bash");
+        command.args(["-e", "-o", "pipefail", "-c", script]).env("PATH", format!("{PROGRAMS}:/usr/bin:/bin"));
+        command.env("PGHOST", self.dir()).env("PGPORT", self.port.to_string()).env("PGUSER", "postgres");
+        let ran = command.output().expect("bash");
+        assert!(ran.status.success(), "{script}: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8_lossy(&ran.stdout).into_owned()
+    }
+
     /// A new database; its name.
     pub fn create(&self) -> String {
         let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.sql("postgres", &format!("CREATE DATABASE {name}"));
         name
+    }
+
+    /// A new database that is a copy of another, to which no client may be connected; its name.
+    pub fn copy(&self, template: &str) -> String {
+        let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.sql("postgres", &format!("CREATE DATABASE {name} TEMPLATE {template}"));
+        name
+    }
+
+    /// Remove a database, also while clients are connected to it.
+    pub fn remove(&self, database: &str) {
+        self.sql("postgres", &format!("DROP DATABASE {database} WITH (FORCE)"));
     }
 
     /// The URL of a database, through the socket.
@@ -222,6 +273,14 @@ pub fn shared() -> Arc<Server> {
 impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// Give a path to whom PostgreSQL runs as.
+fn give(path: &Path) {
+    if let Some(user) = other_user() {
+        let owner = (Some(user.uid.as_raw()), Some(user.gid.as_raw()));
+        std::os::unix::fs::chown(path, owner.0, owner.1).expect("chown");
     }
 }
 

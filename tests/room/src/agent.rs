@@ -77,6 +77,11 @@ impl Call {
         Self { id, token, body }
     }
 
+    /// The command, if it is one that can be read.
+    pub fn command(&self) -> Option<CommandRequest> {
+        self.body.as_deref().and_then(|body| serde_json::from_slice(body).ok())
+    }
+
     /// Whether it is a command, and no question.
     pub fn is_command(&self) -> bool {
         self.body.is_some()

@@ -23,6 +23,11 @@ impl SimClock {
         Self { began: Instant::now(), set: AtomicI64::new(0), followed: AtomicI64::new(0) }
     }
 
+    /// The clock of another machine in the same world, `ahead` by this many microseconds.
+    pub fn another(&self, ahead: i64) -> Self {
+        Self { began: self.began, set: AtomicI64::new(ahead), followed: AtomicI64::new(ahead) }
+    }
+
     /// Seconds since the world began, for logs.
     pub fn seconds(&self) -> f64 {
         self.began.elapsed().as_secs_f64()

@@ -1,7 +1,9 @@
 //! BMCs: they are slow, they fail, and they may do what was requested although the answer was lost.
 
 use crate::controller::Life;
+use crate::ground_truth::Target;
 use crate::held;
+use crate::invariants;
 use crate::machine::Machine;
 use crate::out_of_band;
 use crate::power;
@@ -89,7 +91,7 @@ pub struct SimBmc {
 }
 
 impl SimBmc {
-    /// Ask the BMC; `does` is what it does. Done or not, the answer may be an error.
+    /// Ask the BMC; `does` is what it does, and changes nothing. Done or not, the answer may be an error.
     ///
     /// # Errors
     /// What the network or the BMC has to say.
@@ -99,12 +101,52 @@ impl SimBmc {
         does: impl FnOnce(&Arc<World>, &Arc<Machine>) -> T + Send + 'static,
     ) -> Result<T, BmcError> {
         self.life.goes_on().await;
+        let call = invariants::begun(&self.world, &self.life, &self.machine, action, None);
+        let answer = self.carry(action, does).await;
+        call.ended();
+        answer
+    }
+
+    /// The same for what changes something.
+    ///
+    /// # Errors
+    /// What the network or the BMC has to say.
+    pub async fn order<T: Send + 'static>(
+        &self,
+        action: &'static str,
+        does: impl FnOnce(&Arc<World>, &Arc<Machine>) -> T + Send + 'static,
+    ) -> Result<T, BmcError> {
+        self.life.goes_on().await;
+        let changes = Some(Target::Bmc);
+        let call = invariants::begun(&self.world, &self.life, &self.machine, action, changes);
+        let answer = self.carry(action, does).await;
+        call.ended();
+        answer
+    }
+
+    /// Which controller asks.
+    pub fn host(&self) -> usize {
+        self.life.host.index
+    }
+
+    /// Something that the controller does to the machine by itself.
+    pub async fn acts(&self, what: &str) {
+        self.life.goes_on().await;
+        invariants::begun(&self.world, &self.life, &self.machine, what, None).ended();
+    }
+
+    async fn carry<T: Send + 'static>(
+        &self,
+        action: &'static str,
+        does: impl FnOnce(&Arc<World>, &Arc<Machine>) -> T + Send + 'static,
+    ) -> Result<T, BmcError> {
         let (world, machine) = (&self.world, &self.machine);
         let failed = |kind: ErrorKind, what: &str| {
             let number = world.happened(machine, &format!("its BMC {what}"));
             BmcError::new(kind, &machine.name, action, format!("{what} {number}"))
         };
-        if machine.state().bmc_down_until.is_some_and(|until| until > world.now()) {
+        let is_down = machine.state().bmc_down_until.is_some_and(|until| until > world.now());
+        if is_down || !self.life.host.reaches_nodes() {
             sleep(world.rng.seconds(1..10)).await;
             return Err(failed(ErrorKind::Unreachable, "cannot be reached"));
         }
@@ -117,15 +159,21 @@ impl SimBmc {
         let (sender, receiver) = oneshot::channel();
         let (there, here) = (world.clone(), machine.clone());
         let takes = if silent { world.rng.millis(100..15_000) } else { world.rng.millis(10..400) };
+        let stops = self.life.stops_in_call(world);
         tokio::spawn(async move {
-            sleep(takes).await;
+            sleep(stops + takes).await;
             let _ = sender.send(does(&there, &here));
         });
         if silent {
             sleep(Duration::from_secs(10)).await;
             return Err(failed(ErrorKind::Timeout, "does not answer in time"));
         }
-        receiver.await.map_err(|_| failed(ErrorKind::Protocol, "broke"))
+        let answer = receiver.await;
+        self.life.goes_on().await;
+        if !self.life.host.reaches_nodes() {
+            return Err(failed(ErrorKind::Timeout, "does not answer in time"));
+        }
+        answer.map_err(|_| failed(ErrorKind::Protocol, "broke"))
     }
 }
 
@@ -144,7 +192,7 @@ impl Bmc for SimBmc {
     }
 
     async fn set_power(&self, action: PowerTarget) -> Result<(), BmcError> {
-        self.request("set the power state", move |world, machine| {
+        self.order("set the power state", move |world, machine| {
             let (world, machine) = (world.clone(), machine.clone());
             if action == PowerTarget::Reboot {
                 let chronicle = &mut held(&world.ground_truth).machines[machine.index];
@@ -182,7 +230,7 @@ impl Bmc for SimBmc {
         _persistent: bool,
         _mode: Option<BootMode>,
     ) -> Result<(), BmcError> {
-        self.request("set the boot device", move |_, machine| {
+        self.order("set the boot device", move |_, machine| {
             if device == BootDevice::Pxe {
                 machine.state().boot_from_network();
             }

@@ -11,6 +11,7 @@ use crate::world::World;
 use model::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
+use store::prelude::*;
 
 /// Makes the stream of a seed another than that of everything else.
 const STREAM: u64 = 0x636c_6f63_6b5f_7365;
@@ -51,7 +52,10 @@ impl World {
     /// Set the clock of the controller's machine, if the controller is there to see it.
     pub fn set_clock(self: &Arc<Self>, by: i64) {
         use store::Clock;
-        if self.is_conducted() && self.clock.jump() == 0 {
+        if self.disk.is_shared() {
+            // No controller goes by it: the clock of the store counts.
+            self.hosts[0].clock.set_forward(by);
+        } else if self.is_conducted() && self.clock.jump() == 0 {
             *held(&self.unfollowed) = 0;
             self.trace.note(|| format!("the clock is set by {by} s"));
             self.clock.set_forward(by);
@@ -83,6 +87,7 @@ impl GroundTruth {
     fn shift(&mut self, by: i64) {
         let shift = |at: &mut Timestamp| *at = at.shifted(by);
         self.kills.iter_mut().for_each(shift);
+        self.interruptions.iter_mut().for_each(shift);
         for machine in &mut self.machines {
             for execution in &mut machine.executions {
                 shift(&mut execution.began);
@@ -91,6 +96,7 @@ impl GroundTruth {
             machine.facts.iter_mut().for_each(|fact| shift(&mut fact.at));
             machine.advertised.iter_mut().for_each(|offered| shift(&mut offered.at));
             machine.heard.iter_mut().for_each(shift);
+            machine.lease.iter_mut().for_each(|lease| shift(&mut lease.until));
             machine.changed_at.iter_mut().for_each(shift);
             if let Some(row) = &mut machine.row
                 && model::clock_jump::shift_node(row, by)

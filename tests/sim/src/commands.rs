@@ -2,6 +2,7 @@
 
 use crate::execution;
 use crate::held;
+use crate::invariants;
 use crate::machine::Machine;
 use crate::world::World;
 use axum::http::StatusCode;
@@ -36,6 +37,9 @@ pub fn answer(
         return Err(format!("the certificate is another {number}"));
     }
     let reply = agent.answer(&Commands { world, machine, agent: &agent }, call);
+    if let Some(command) = call.command().filter(|_| reply.0.is_success()) {
+        invariants::commanded(world, machine, &agent, command.anneal_epoch);
+    }
     if call.is_command() {
         let answer = String::from_utf8_lossy(&reply.1);
         world.trace.note(|| format!("{} {call} → {} {answer:.160}", machine.name, reply.0));

@@ -1,6 +1,7 @@
 //! The faults of one world: rates of spontaneous faults, and numbers of faults at random moments.
 
 use crate::clock_jumps::ClockJump;
+use crate::controllers::Controllers;
 use crate::rng::SimRng;
 use std::time::Duration;
 
@@ -55,6 +56,8 @@ pub struct Faults {
     pub strikes: Vec<(Strike, u32)>,
     /// When the clock of the controller's machine is set. No reason for anything to go wrong.
     pub clock_jumps: Vec<ClockJump>,
+    /// The controllers that share a store, and what happens to them.
+    pub controllers: Controllers,
     /// Users abort, ask for the impossible, and touch power and flags.
     pub impatience: f64,
 }
@@ -67,8 +70,10 @@ impl Faults {
 
     /// Whether nothing goes wrong but what users ask for.
     pub fn is_calm(&self) -> bool {
-        let clock_jumps = self.clock_jumps.clone();
-        *self == Self { impatience: self.impatience, clock_jumps, ..Self::calm(self.lasts) }
+        let (clock_jumps, controllers) = (self.clock_jumps.clone(), self.controllers.clone());
+        let is_harmless = controllers.are_harmless();
+        let calm = Self { impatience: self.impatience, clock_jumps, controllers, ..Self::calm(self.lasts) };
+        *self == calm && is_harmless
     }
 
     /// The faults of a seed: none, one kind of fault, frequently, a little of everything, or all at once.

@@ -139,13 +139,13 @@ async fn owner(user: User, start: Duration) -> usize {
 async fn kill_controllers(world: Arc<World>, times: u32) {
     for _ in 0..times {
         sleep(world.rng.seconds(10..60)).await;
-        let fuse = Fuse { calls: world.rng.number(0..200), after: world.rng.chance(0.5) };
+        let fuse = Fuse { calls: world.rng.number(0..200), host: 0, after: world.rng.chance(0.5) };
         *held(&world.fuse) = Some(fuse);
         sleep(world.rng.seconds(1..10)).await;
         *held(&world.fuse) = None;
-        world.kill_controller("where it stands");
+        world.kill_controller(0, "where it stands");
         sleep(world.rng.seconds(1..20)).await;
-        world.start_controller();
+        world.start_controller(0);
     }
 }
 

@@ -5,6 +5,7 @@ use model::boot::BootNonce;
 use model::{Node, StepKind, Timestamp};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 /// A lookup arrives after its agent gave it up.
@@ -30,8 +31,8 @@ pub enum End {
 pub enum By {
     /// The agent: it ends with the agent's process.
     Agent,
-    /// The controller: it ends with the controller's process.
-    Controller,
+    /// This controller: it ends with the controller's process, or when that has lost the node.
+    Controller(usize),
     /// The BMC, which goes on whatever dies.
     Bmc,
 }
@@ -81,6 +82,39 @@ pub struct Advertised {
     pub at: Timestamp,
 }
 
+/// A lease, as the store has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldBy {
+    /// Which controller holds it.
+    pub host: usize,
+    /// Its epoch.
+    pub epoch: u64,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+/// A machine part that refuses no call that comes late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A BMC.
+    Bmc,
+    /// An ironic-python-agent.
+    ForeignAgent,
+}
+
+/// A call of a controller that may still have an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenCall {
+    /// Its number.
+    pub number: u64,
+    /// Whose.
+    pub host: usize,
+    /// It changes something there, and nothing refuses it when it is late.
+    pub changes: Option<Target>,
+    /// Whatever becomes of its caller, it has ended then.
+    pub ends_by: Instant,
+}
+
 /// The ground truth about one machine.
 #[derive(Default)]
 pub struct Chronicle {
@@ -94,6 +128,12 @@ pub struct Chronicle {
     pub row: Option<Node>,
     /// Epoch of its newest lease.
     pub epoch: Option<u64>,
+    /// That lease, while it is not released.
+    pub lease: Option<HeldBy>,
+    /// The newest epoch that an agent of ours was sent, and the certificate of its process.
+    pub commanded: Option<(String, u64)>,
+    /// Calls of controllers to its BMC or its agent that are under way.
+    pub calls: Vec<OpenCall>,
     /// The token that is out.
     pub token: Option<String>,
     /// The nonce in the boot script that the machine fetched last.
@@ -122,8 +162,14 @@ pub struct GroundTruth {
     pub machines: Vec<Chronicle>,
     /// How often a login was made on each.
     pub rescues: Vec<u32>,
-    /// When the controller was killed.
+    /// When a controller was killed.
     pub kills: Vec<Timestamp>,
+    /// When anything happened to a controller that may have cost it a node.
+    pub interruptions: Vec<Timestamp>,
+    /// How often a controller took over a lease that another had not released.
+    pub takeovers: usize,
+    /// Of calls.
+    pub next_call: u64,
     /// How often agents were killed.
     pub agent_kills: u32,
     /// How often a conductor looked at what is due.
@@ -138,6 +184,9 @@ impl GroundTruth {
             machines: (0..machines).map(|_| Chronicle::default()).collect(),
             rescues: vec![0; machines],
             kills: Vec::new(),
+            interruptions: Vec::new(),
+            takeovers: 0,
+            next_call: 0,
             agent_kills: 0,
             looks: 0,
             next: 0,
@@ -170,10 +219,11 @@ impl GroundTruth {
         self.machines[machine].interrupt(By::Agent, at);
     }
 
-    /// The controller is killed, and what it was running is cut short.
-    pub fn killed(&mut self, at: Timestamp) {
+    /// A controller is killed, and what it was running is cut short.
+    pub fn killed(&mut self, host: usize, at: Timestamp) {
         self.kills.push(at);
-        self.machines.iter_mut().for_each(|machine| machine.interrupt(By::Controller, at));
+        self.interruptions.push(at);
+        self.machines.iter_mut().for_each(|machine| machine.interrupt(By::Controller(host), at));
     }
 }
 

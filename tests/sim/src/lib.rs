@@ -1,4 +1,5 @@
-//! A deterministic simulation of one controller and many nodes, with faults from a seed.
+//! A deterministic simulation of controllers and nodes, with faults from a seed: one controller with a store of its own, or two or
+//! three that share one.
 //!
 //! ```text
 //!   storm ── kills, resets, cuts ──┐                        real: api::router, conductor, agent client,
@@ -12,18 +13,20 @@
 //! Every stored write is checked against what really happened ([`invariants`]); the first rule that does not
 //! hold ends the world. After the storm every node must come to rest by itself, and then be cleaned.
 //!
-//! What is not simulated: bytes on disks, DHCP and TFTP, TLS handshakes, SQLite, two controllers at once.
+//! What is not simulated: bytes on disks, DHCP and TFTP, TLS handshakes, SQLite, PostgreSQL.
 
 pub mod agent;
 pub mod bmc;
 pub mod clock_jumps;
 pub mod commands;
 pub mod controller;
+pub mod controllers;
 pub mod drivers;
 pub mod execution;
 pub mod faults;
 pub mod fleet;
 pub mod ground_truth;
+pub mod host;
 pub mod http;
 pub mod invariants;
 pub mod machine;

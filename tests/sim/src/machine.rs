@@ -64,6 +64,8 @@ pub struct MachineState {
     pub outside: Vec<(String, Timestamp)>,
     /// Tenants that it has had.
     pub tenants: u32,
+    /// The controller that it speaks to, of those that it knows: it tries one after the other.
+    pub controller: usize,
 }
 
 impl Machine {
@@ -92,6 +94,7 @@ impl Machine {
             cut_until: None,
             outside: Vec::new(),
             tenants: 0,
+            controller: index,
         };
         Self {
             index,

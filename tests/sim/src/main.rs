@@ -1,6 +1,7 @@
 //! `sim`: many seeds, or one of them with everything that happens.
 
 use clap::Parser;
+use sim::controllers::Controllers;
 use sim::fleet::{self, Size};
 use sim::seeds;
 use std::process::ExitCode;
@@ -21,6 +22,9 @@ struct Args {
     /// Nodes of each world, instead of 1 to 4.
     #[arg(long)]
     nodes: Option<usize>,
+    /// Several controllers in every world, not in every other one.
+    #[arg(long)]
+    several: bool,
     /// Only the fleet: many nodes on one way, with the controller and agents killed 50 times each.
     #[arg(long)]
     fleet: bool,
@@ -39,11 +43,11 @@ fn main() -> ExitCode {
         if loud {
             seeds::listen();
         }
-        let outcome = sim::run::run(seed, args.nodes, true);
+        let outcome = sim::run::run_with(seed, Controllers::of_world(seed, args.several), args.nodes, true);
         println!("{outcome:#?}");
         return code(outcome.violation.is_none());
     }
-    let sum = seeds::run_all(args.first..args.first.saturating_add(args.seeds), args.nodes);
+    let sum = seeds::run_all(args.first..args.first.saturating_add(args.seeds), args.nodes, args.several);
     println!("{sum}");
     code(sum.broken == 0)
 }

@@ -45,15 +45,19 @@ pub async fn run(
         return bmc.request("ask for a step", move |world, machine| poll(world, machine, &offer, &id)).await;
     }
     // Refused before it begins, so that nothing has been done.
-    bmc.request("begin a step", |_, _| ()).await?;
-    world.step_begins(machine, &id, &offer, if offer.outside { By::Bmc } else { By::Controller });
+    bmc.order("begin a step", |_, _| ()).await?;
+    let by = if offer.outside { By::Bmc } else { By::Controller(bmc.host()) };
+    world.step_begins(machine, &id, &offer, by);
     let faults = world.faults();
     let takes = world.rng.seconds(offer.takes.clone());
     if offer.outside {
         machine.state().outside.push((id, world.now().after(takes)));
         return Ok(StepEnd::Running("begun".to_owned()));
     }
+    // Ends it when this is dropped: the lease was lost, or the controller died.
+    let _dropped = Dropped { world, machine, id: &id };
     sleep(takes).await;
+    bmc.acts("end a step").await;
     if world.rng.chance(faults.step_fails) {
         held(&world.ground_truth).ended(machine.index, &id, End::Failed, world.now());
         let number = world.happened(machine, &format!("{} fails", offer.label()));
@@ -69,6 +73,20 @@ pub async fn run(
     effect(machine, &offer);
     held(&world.ground_truth).ended(machine.index, &id, End::Succeeded, world.now());
     Ok(StepEnd::Done(json!(format!("{} done", offer.label()))))
+}
+
+/// A step of a controller that is dropped where it waits is cut short.
+struct Dropped<'a> {
+    world: &'a World,
+    machine: &'a Machine,
+    id: &'a str,
+}
+
+impl Drop for Dropped<'_> {
+    fn drop(&mut self) {
+        let at = self.world.now();
+        held(&self.world.ground_truth).ended(self.machine.index, self.id, End::Interrupted, at);
+    }
 }
 
 fn is(offer: &Offer, call: &StepCall<'_>) -> bool {

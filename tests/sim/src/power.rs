@@ -86,7 +86,7 @@ async fn boots(world: &Arc<World>, machine: &Arc<Machine>, boot: u32) -> Option<
 async fn network_boot(world: &Arc<World>, machine: &Arc<Machine>, boot: u32) -> Option<Boots> {
     let mut tries = 0;
     loop {
-        if world.is_conducted() && !world.is_cut(machine) {
+        if world.boots_nodes() && !world.is_cut(machine) {
             let row = held(&world.ground_truth).machines[machine.index].row.clone();
             let inspects = |run: &model::Run| run.is_active() && run.kind == RunKind::Inspect;
             let Some(node) = row.filter(Node::boots_ramdisk) else { return Some(Boots::Disk) };

@@ -1,10 +1,11 @@
 //! One seed from its beginning to its end.
 
 use crate::clock_jumps;
+use crate::controllers::Controllers;
 use crate::faults::Faults;
 use crate::held;
 use crate::http::Request;
-use crate::invariants::end;
+use crate::invariants::{end, watch_due};
 use crate::machine::Machine;
 use crate::rng::SimRng;
 use crate::storm;
@@ -15,6 +16,7 @@ use serde_json::json;
 use std::cell::Cell;
 use std::sync::{Arc, Once};
 use std::time::Duration;
+use store::prelude::*;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -42,6 +44,8 @@ pub struct Outcome {
     pub writes: u64,
     /// How often the controller was killed.
     pub kills: usize,
+    /// How often a controller took over a lease that another had not released.
+    pub takeovers: usize,
     /// Steps that really began.
     pub steps: usize,
     /// How often a conductor looked at what is due.
@@ -56,14 +60,20 @@ thread_local! {
 
 /// Run a seed: a small world, or one of `nodes`; a `loud` one prints what happens.
 pub fn run(seed: u64, nodes: Option<usize>, loud: bool) -> Outcome {
+    run_with(seed, Controllers::drawn(seed), nodes, loud)
+}
+
+/// The same with these controllers.
+pub fn run_with(seed: u64, controllers: Controllers, nodes: Option<usize>, loud: bool) -> Outcome {
     within(|| async move {
         let machines = |rng: &SimRng| {
             let drawn = usize::try_from(rng.number(1..5)).unwrap_or(1);
             (0..nodes.unwrap_or(drawn)).map(|index| Machine::drawn(rng, index)).collect()
         };
-        let world = World::new(seed, machines, loud);
+        let world = World::with(seed, &controllers, machines, loud);
         let mut faults = Faults::drawn(&world.rng);
         faults.clock_jumps = clock_jumps::drawn(seed, faults.lasts);
+        faults.controllers = controllers;
         world.trace.note(|| format!("seed {seed}: {} nodes, {faults:?}", world.machines.len()));
         tokio::select! {
             biased;
@@ -107,6 +117,7 @@ pub fn summed_up(world: &World, seed: u64, faults: Faults) -> Outcome {
         hash,
         writes,
         kills: ground_truth.kills.len(),
+        takeovers: ground_truth.takeovers,
         steps: ground_truth.machines.iter().map(|machine| machine.executions.len()).sum(),
         looks: ground_truth.looks,
         seconds: Duration::from_secs_f64(world.clock.seconds()).as_secs(),
@@ -118,6 +129,10 @@ async fn story(world: &Arc<World>, faults: &Faults) {
     *held(&world.faults) = faults.clone();
     if faults.is_calm() {
         *held(&world.calm_since) = Some(world.now());
+    }
+    let mut watching = JoinSet::new();
+    if world.disk.is_shared() {
+        watching.spawn(watch_due(world.clone()));
     }
     {
         let mut users = JoinSet::new();
@@ -136,7 +151,7 @@ async fn story(world: &Arc<World>, faults: &Faults) {
 
 /// Enrol every node while nothing goes wrong.
 pub async fn begin(world: &Arc<World>) {
-    world.start_controller();
+    world.hosts.iter().for_each(|host| world.start_controller(host.index));
     for machine in &world.machines {
         User::of(world, machine).enrol().await;
     }

@@ -1,6 +1,7 @@
 //! Many seeds, on as many threads as there are processors.
 
-use crate::run::{Outcome, run};
+use crate::controllers::Controllers;
+use crate::run::{Outcome, run_with};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -23,6 +24,8 @@ pub struct Sum {
     pub steps: usize,
     /// Kills of controllers.
     pub kills: usize,
+    /// Leases that a controller took over from another one.
+    pub takeovers: usize,
     /// Seconds of the worlds.
     pub seconds: u64,
 }
@@ -34,6 +37,7 @@ impl Sum {
         self.writes += outcome.writes;
         self.steps += outcome.steps;
         self.kills += outcome.kills;
+        self.takeovers += outcome.takeovers;
         self.seconds += outcome.seconds;
         if let Some(violation) = &outcome.violation {
             self.broken += 1;
@@ -46,13 +50,14 @@ impl fmt::Display for Sum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "simulation: {} seeds, {} broke a rule; {} stored writes, {} steps, {} kills of the controller, {} h \
-             of simulated time",
+            "simulation: {} seeds, {} broke a rule; {} stored writes, {} steps, {} kills of controllers, {} leases \
+             taken over, {} h of simulated time",
             self.seeds,
             self.broken,
             self.writes,
             self.steps,
             self.kills,
+            self.takeovers,
             self.seconds / 3600
         )?;
         for (rule, times) in &self.rules {
@@ -63,21 +68,22 @@ impl fmt::Display for Sum {
 }
 
 /// How to see again what a seed does.
-fn replay(seed: u64, nodes: Option<usize>) -> String {
+fn replay(seed: u64, nodes: Option<usize>, several: bool) -> String {
     let nodes = nodes.map(|nodes| format!(" --nodes {nodes}")).unwrap_or_default();
-    format!("cargo xtask soak --part sim --seed {seed}{nodes}")
+    let several = if several { " --several" } else { "" };
+    format!("cargo xtask soak --part sim --seed {seed}{nodes}{several}")
 }
 
 /// How many broken seeds are printed before the run stops.
 const ENOUGH: u64 = 3;
 
 /// Run the seeds, and print each that broke a rule, until [`ENOUGH`] have.
-pub fn run_all(seeds: Range<u64>, nodes: Option<usize>) -> Sum {
+pub fn run_all(seeds: Range<u64>, nodes: Option<usize>, several: bool) -> Sum {
     let mut sum = Sum::default();
-    visit(seeds, nodes, |outcome| {
+    visit(seeds, nodes, several, |outcome| {
         if let Some(violation) = &outcome.violation {
             println!("seed {} {}: {}", outcome.seed, violation.rule, violation.what);
-            println!("    {}", replay(outcome.seed, nodes));
+            println!("    {}", replay(outcome.seed, nodes, several));
         }
         sum.add(&outcome);
         sum.broken < ENOUGH
@@ -86,17 +92,18 @@ pub fn run_all(seeds: Range<u64>, nodes: Option<usize>) -> Sum {
 }
 
 /// Run the seeds; `visitor` gets each outcome, in no particular order, and returns whether to continue.
-fn visit(seeds: Range<u64>, nodes: Option<usize>, mut visitor: impl FnMut(Outcome) -> bool) {
+fn visit(seeds: Range<u64>, nodes: Option<usize>, several: bool, mut visitor: impl FnMut(Outcome) -> bool) {
     let next = AtomicU64::new(seeds.start);
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let (sender, outcomes) = mpsc::channel();
+    let of = |seed| run_with(seed, Controllers::of_world(seed, several), nodes, false);
     thread::scope(|scope| {
         for _ in 0..threads {
-            let (next, sender, end) = (&next, sender.clone(), seeds.end);
+            let (next, of, sender, end) = (&next, &of, sender.clone(), seeds.end);
             scope.spawn(move || {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end || sender.send(run(seed, nodes, false)).is_err() {
+                    if seed >= end || sender.send(of(seed)).is_err() {
                         return;
                     }
                 }

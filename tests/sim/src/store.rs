@@ -22,9 +22,10 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use store::prelude::*;
 use store::{
     Bell, HeartbeatRecord, Inspected, Lease, NodePage, NodeQuery, ResourcePage, ResourceQuery, ResourceWrite,
-    Result, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest,
+    Result, ScriptFetch, ScriptGrant, StoreError, TokenGrant, TokenRequest,
 };
 use tokio::task::yield_now;
+use tokio::time::sleep;
 use uuid::Uuid;
 
 /// Calls at one moment after which the controller counts as running in circles.
@@ -34,18 +35,19 @@ const SPIN: u32 = 20_000;
 pub struct WatchedStore {
     world: Arc<World>,
     life: Life,
+    bell: Bell,
     moment: AtomicI64,
     calls: AtomicU32,
 }
 
 impl WatchedStore {
-    /// The store of a controller of this life.
-    pub fn new(world: Arc<World>, life: Life) -> Self {
-        Self { world, life, moment: AtomicI64::new(0), calls: AtomicU32::new(0) }
+    /// The store of a controller of this life, which hears this bell.
+    pub fn new(world: Arc<World>, life: Life, bell: Bell) -> Self {
+        Self { world, life, bell, moment: AtomicI64::new(0), calls: AtomicU32::new(0) }
     }
 
     /// Before a call: others may go first, and a fuse may have burnt down.
-    async fn enter(&self) {
+    async fn enter(&self) -> Result<()> {
         self.life.goes_on().await;
         let now = self.world.now().0;
         if self.moment.swap(now, Ordering::Relaxed) != now {
@@ -58,19 +60,32 @@ impl WatchedStore {
         yield_now().await;
         self.life.goes_on().await;
         self.burn(false).await;
+        self.reach().await
     }
 
     /// After a call that wrote: it is stored, and its caller may never get the answer.
-    async fn leave(&self) {
+    async fn leave(&self) -> Result<()> {
         self.burn(true).await;
         yield_now().await;
         self.life.goes_on().await;
+        self.reach().await
+    }
+
+    /// An error, after a while, when the database cannot be reached.
+    async fn reach(&self) -> Result<()> {
+        if self.life.host.reaches_store() {
+            return Ok(());
+        }
+        sleep(self.world.rng.millis(5..5000)).await;
+        self.life.goes_on().await;
+        Err(StoreError::failed("the database cannot be reached"))
     }
 
     async fn burn(&self, after: bool) {
+        let host = self.life.host.index;
         let burnt = {
             let mut fuse = held(&self.world.fuse);
-            match fuse.as_mut().filter(|fuse| fuse.after == after) {
+            match fuse.as_mut().filter(|fuse| fuse.after == after && fuse.host == host) {
                 Some(left) if left.calls == 0 => fuse.take().is_some(),
                 Some(left) => {
                     left.calls -= 1;
@@ -80,24 +95,25 @@ impl WatchedStore {
             }
         };
         if burnt {
-            self.world.kill_controller(if after { "after a write" } else { "before a call of the store" });
+            let how = if after { "after a write" } else { "before a call of the store" };
+            self.world.kill_controller(host, how);
             pending::<()>().await;
         }
     }
 
-    async fn read<T>(&self, call: impl Future<Output = T>) -> T {
-        self.enter().await;
+    async fn read<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+        self.enter().await?;
         call.await
     }
 
     /// A write; the trace stores `record`.
     async fn write<T>(&self, record: impl Serialize, call: impl Future<Output = Result<T>>) -> Result<T> {
-        self.enter().await;
+        self.enter().await?;
         let result = call.await;
         if result.is_ok() {
             self.world.trace.write(&record);
         }
-        self.leave().await;
+        self.leave().await?;
         result
     }
 
@@ -109,12 +125,12 @@ impl WatchedStore {
         lease: Option<Lease>,
         call: impl Future<Output = Result<Node>>,
     ) -> Result<Node> {
-        self.enter().await;
+        self.enter().await?;
         let result = call.await;
         if let Ok(new) = &result {
             self.written(read_at, new, events, lease);
         }
-        self.leave().await;
+        self.leave().await?;
         result
     }
 
@@ -132,13 +148,13 @@ impl WatchedStore {
 #[async_trait]
 impl NodeStore for WatchedStore {
     async fn create_node(&self, node: Node, events: Vec<Event>) -> Result<Node> {
-        self.enter().await;
+        self.enter().await?;
         let result = self.world.disk.create_node(node, events.clone()).await;
         if let Ok(new) = &result {
             self.world.trace.write(&json!({"create": new, "events": events}));
             invariants::enrolled(&self.world, new);
         }
-        self.leave().await;
+        self.leave().await?;
         result
     }
 
@@ -218,7 +234,7 @@ impl NodeStore for WatchedStore {
     }
 
     fn bell(&self) -> &Bell {
-        self.world.disk.bell()
+        &self.bell
     }
 }
 
@@ -229,35 +245,35 @@ impl AgentStore for WatchedStore {
     }
 
     async fn grant_token(&self, node: Uuid, request: TokenRequest) -> Result<TokenGrant> {
-        self.enter().await;
+        self.enter().await?;
         let grant = self.world.disk.grant_token(node, request.clone()).await;
         if let Ok(grant) = &grant {
             self.world.trace.write(&json!({"grant": node, "given": *grant == TokenGrant::Given}));
             invariants::granted(&self.world, node, &request, *grant);
         }
-        self.leave().await;
+        self.leave().await?;
         grant
     }
 
     async fn fetch_script(&self, node: Uuid, fetch: ScriptFetch) -> Result<ScriptGrant> {
-        self.enter().await;
+        self.enter().await?;
         let grant = self.world.disk.fetch_script(node, fetch).await;
         if let Ok(grant) = &grant {
             self.world.trace.write(&json!({"script": node, "given": *grant != ScriptGrant::Withheld}));
         }
-        self.leave().await;
+        self.leave().await?;
         grant
     }
 
     async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
-        self.enter().await;
+        self.enter().await?;
         let record = ("beat", node, beat.agent.anneal().cloned(), beat.callback_url.clone());
         let result = self.world.disk.record_heartbeat(node, token, beat).await;
         if result.is_ok() {
             self.world.trace.write(&record);
             invariants::heard(&self.world, node, token);
         }
-        self.leave().await;
+        self.leave().await?;
         result
     }
 
@@ -274,7 +290,7 @@ impl ResourceStore for WatchedStore {
         write: ResourceWrite,
         node: Option<(Node, Vec<Event>)>,
     ) -> Result<Resource> {
-        self.enter().await;
+        self.enter().await?;
         let read = node.as_ref().map(|(node, events)| (node.uuid, node.version, events.clone()));
         let result = self.world.disk.write_resource(write, node).await;
         if let Ok(written) = &result {
@@ -284,7 +300,7 @@ impl ResourceStore for WatchedStore {
                 self.written(read_at, &new, &events, None);
             }
         }
-        self.leave().await;
+        self.leave().await?;
         result
     }
 
@@ -320,8 +336,20 @@ impl ResourceStore for WatchedStore {
 
 #[async_trait]
 impl ConductorStore for WatchedStore {
+    fn is_shared(&self) -> bool {
+        self.world.disk.is_shared()
+    }
+
+    async fn clock(&self) -> Result<Option<Timestamp>> {
+        if !self.is_shared() {
+            return Ok(None);
+        }
+        self.read(async { Ok(Some(self.world.now())) }).await
+    }
+
     async fn report_conductor(&self, report: ConductorReport) -> Result<()> {
-        self.write(json!({"report": report}), self.world.disk.report_conductor(report)).await
+        let record = ("report", report.hostname.clone());
+        self.write(record, self.world.disk.report_conductor(report)).await
     }
 
     async fn remove_conductor(&self, hostname: &str) -> Result<()> {
@@ -335,22 +363,33 @@ impl ConductorStore for WatchedStore {
         now: Timestamp,
         until: Timestamp,
     ) -> Result<Option<Lease>> {
-        self.enter().await;
+        self.enter().await?;
         let result = self.world.disk.take_lease(node, holder, now, until).await;
         if let Ok(Some(lease)) = &result {
             self.world.trace.write(&("lease", node, lease.epoch));
-            invariants::leased(&self.world, node, *lease);
+            invariants::taken(&self.world, &self.life.host, *lease, until);
         }
-        self.leave().await;
+        self.leave().await?;
         result
     }
 
     async fn renew_lease(&self, lease: Lease, until: Timestamp) -> Result<bool> {
-        self.write(("renew", lease.epoch), self.world.disk.renew_lease(lease, until)).await
+        let renew = async {
+            let renewed = self.world.disk.renew_lease(lease, until).await;
+            if let Ok(true) = renewed {
+                invariants::renewed(&self.world, lease, until);
+            }
+            renewed
+        };
+        self.write(("renew", lease.epoch), renew).await
     }
 
     async fn release_lease(&self, lease: Lease) -> Result<()> {
-        self.write(("release", lease.epoch), self.world.disk.release_lease(lease)).await
+        let release = async {
+            invariants::released(&self.world, lease);
+            self.world.disk.release_lease(lease).await
+        };
+        self.write(("release", lease.epoch), release).await
     }
 
     async fn leased_by(&self, holder: &str) -> Result<Vec<Uuid>> {
@@ -398,19 +437,33 @@ impl ConductorStore for WatchedStore {
         self.read(self.world.disk.newest_certificate(node)).await
     }
 
-    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
+    async fn put_catalogue(
+        &self,
+        node: Uuid,
+        kind: StepKind,
+        catalogue: Catalogue,
+        lease: Option<Lease>,
+    ) -> Result<()> {
         let record = json!({"catalogue": catalogue, "of": node, "kind": kind});
-        self.write(record, self.world.disk.put_catalogue(node, kind, catalogue)).await
+        let put = async {
+            let put = self.world.disk.put_catalogue(node, kind, catalogue, lease).await;
+            if put.is_ok() {
+                invariants::stored_in_addition(&self.world, node, lease);
+            }
+            put
+        };
+        self.write(record, put).await
     }
 
-    async fn forget_agent(&self, node: Uuid, next: Option<Boot>) -> Result<()> {
-        self.enter().await;
-        let result = self.world.disk.forget_agent(node, next).await;
+    async fn forget_agent(&self, node: Uuid, next: Option<Boot>, lease: Option<Lease>) -> Result<()> {
+        self.enter().await?;
+        let result = self.world.disk.forget_agent(node, next, lease).await;
         if result.is_ok() {
             self.world.trace.write(&json!({"forget": node}));
+            invariants::stored_in_addition(&self.world, node, lease);
             invariants::forgotten(&self.world, node);
         }
-        self.leave().await;
+        self.leave().await?;
         result
     }
 

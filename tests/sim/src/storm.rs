@@ -19,6 +19,7 @@ pub async fn rage(world: &Arc<World>) {
     let lasts = u64::try_from(faults.lasts.as_millis()).unwrap_or(u64::MAX).max(1);
     let mut jumping = JoinSet::new();
     jumping.spawn(jump(world.clone(), begin, faults.clock_jumps));
+    jumping.spawn(world.clone().strike_controllers(begin, faults.lasts, faults.controllers.faults));
     let mut strikes = Vec::new();
     for (strike, times) in faults.strikes {
         for _ in 0..times {
@@ -53,10 +54,16 @@ pub fn calm_down(world: &Arc<World>) {
         state.bmc_down_until = None;
         state.cut_until = None;
     }
-    world.freeze_controller(Instant::now());
-    if !world.is_conducted() {
-        world.start_controller();
+    for host in &world.hosts {
+        if let Some(incarnation) = host.running() {
+            incarnation.thaw();
+        }
+        host.heal();
+        if host.may_start() {
+            world.start_controller(host.index);
+        }
     }
+    world.changed();
     world.trace.note(|| "the storm is over".to_owned());
 }
 
@@ -70,11 +77,21 @@ impl World {
         self.rng.pick(&self.machines).clone()
     }
 
+    /// The controller that a fault strikes.
+    fn struck(&self) -> usize {
+        let hosts = u32::try_from(self.hosts.len()).unwrap_or(1);
+        if hosts == 1 { 0 } else { usize::try_from(self.rng.number(0..hosts)).unwrap_or_default() }
+    }
+
     async fn strike(self: &Arc<Self>, strike: Strike) {
         let machine = self.victim();
         match strike {
-            Strike::Kill => self.kill_and_restart().await,
-            Strike::Freeze => self.freeze_controller(Instant::now() + self.rng.seconds(5..400)),
+            Strike::Kill => self.kill_and_restart(self.struck()).await,
+            Strike::Freeze => {
+                let until = Instant::now() + self.rng.seconds(5..400);
+                self.freeze_controller(self.struck(), until);
+                self.change_lasts(until).await;
+            }
             Strike::KillAgent => {
                 held(&self.ground_truth).agent_kills += u32::from(machine.agent().is_some());
                 agent::kill(self, &machine);
@@ -111,31 +128,36 @@ impl World {
         self.now().after(wait)
     }
 
-    /// `kill -9` of the controller: now, or at one of its next calls of the store. It is started again later.
-    pub async fn kill_and_restart(self: &Arc<Self>) {
-        if !self.is_conducted() {
-            return;
-        }
+    /// `kill -9` of a controller: now, or at one of its next calls of the store.
+    pub async fn kill_soon(self: &Arc<Self>, host: usize) {
         if self.rng.chance(0.7) {
-            let fuse = Fuse { calls: self.rng.number(0..60), after: self.rng.chance(0.5) };
+            let fuse = Fuse { calls: self.rng.number(0..60), host, after: self.rng.chance(0.5) };
             *held(&self.fuse) = Some(fuse);
             for _ in 0..600 {
-                if !self.is_conducted() {
+                if self.hosts[host].running().is_none() {
                     break;
                 }
                 sleep(Duration::from_millis(100)).await;
             }
             *held(&self.fuse) = None;
         }
-        self.kill_controller("where it stands");
+        self.kill_controller(host, "where it stands");
+    }
+
+    /// The same; it is started again later.
+    async fn kill_and_restart(self: &Arc<Self>, host: usize) {
+        if self.hosts[host].running().is_none() {
+            return;
+        }
+        self.kill_soon(host).await;
         let down = match self.rng.number(0..20) {
             0 => 3600..9000,
             1..5 => 60..900,
             _ => 0..20,
         };
         sleep(self.rng.seconds(down)).await;
-        if !self.is_conducted() {
-            self.start_controller();
+        if self.hosts[host].may_start() {
+            self.start_controller(host);
         }
     }
 }

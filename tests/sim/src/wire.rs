@@ -2,8 +2,11 @@
 
 use crate::commands;
 use crate::controller::Life;
+use crate::ground_truth::Target;
+use crate::invariants::{self, InCall};
 use crate::machine::Machine;
 use crate::world::{Delivery, World};
+use agent_protocol::command::CommandRequest;
 use async_trait::async_trait;
 use axum::http::StatusCode;
 use conductor::agent_transport::{AgentCall, AgentTransport};
@@ -13,7 +16,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 /// As the controller's own limit of a call.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The controller's limit of a connection: a machine that is off does not answer.
 const CONNECT: Duration = Duration::from_secs(5);
 
@@ -41,7 +44,43 @@ impl AgentTransport for Wire {
         };
         let certificate = call.certificate;
         let call = Call::new(call.url.path(), call.url.query(), call.body);
-        carry(world, &machine, call, certificate).await
+        let is_fenced = machine.agent_kind == Some(Kind::Anneal);
+        let steps = |command: CommandRequest| command.name.contains(".execute_");
+        let changes = !is_fenced && call.command().is_some_and(steps);
+        // Ours refuses what comes too late. It may be asked by the controller that had the lease a moment ago.
+        let open = (!is_fenced).then(|| {
+            invariants::begun(world, &self.life, &machine, "call", changes.then_some(Target::ForeignAgent))
+        });
+        let answer = self.carry(&machine, call, certificate).await;
+        self.life.goes_on().await;
+        open.into_iter().for_each(InCall::ended);
+        answer
+    }
+}
+
+impl Wire {
+    async fn carry(
+        &self,
+        machine: &Arc<Machine>,
+        call: Call,
+        certificate: Option<String>,
+    ) -> Result<(StatusCode, Vec<u8>), String> {
+        let world = &self.world;
+        let cut = || {
+            let number = world.happened(machine, "a command's message is Lost on the way of its controller");
+            Err(format!("no answer within {} s {number}", PATIENCE.as_secs()))
+        };
+        if !self.life.host.reaches_nodes() {
+            sleep(PATIENCE).await;
+            return cut();
+        }
+        // What an ironic-python-agent gets late it does late: nothing could be promised (docs). It gets it before the pause.
+        let (fenced, stops) = (machine.agent_kind == Some(Kind::Anneal), self.life.stops_in_call(world));
+        if fenced && !stops.is_zero() {
+            self.life.goes_on().await;
+        }
+        let answer = carry(world, machine, call, certificate).await;
+        if self.life.host.reaches_nodes() { answer } else { cut() }
     }
 }
 

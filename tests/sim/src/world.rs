@@ -1,9 +1,10 @@
 //! The world: everything that there is, and how messages travel in it.
 
-use crate::controller::Incarnation;
+use crate::controllers::Controllers;
 use crate::faults::Faults;
 use crate::ground_truth::{GroundTruth, LATE_LOOKUP};
 use crate::held;
+use crate::host::Host;
 use crate::http::{Answer, Request};
 use crate::machine::Machine;
 use crate::rng::SimRng;
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::Clock;
 use store::memory::MemoryStore;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -52,8 +53,10 @@ pub struct World {
     pub faults: Mutex<Faults>,
     /// Settings of every controller of this world.
     pub settings: Settings,
-    /// The controller that runs now.
-    pub controller: Mutex<Option<Arc<Incarnation>>>,
+    /// The machines of the controllers.
+    pub hosts: Vec<Arc<Host>>,
+    /// Since when nothing has changed for any controller.
+    pub settled_since: Mutex<Instant>,
     /// Runs that began since then have nothing to fail of.
     pub calm_since: Mutex<Option<Timestamp>>,
     /// By how much the store was moved with the clock, and the clock itself was not yet.
@@ -70,6 +73,8 @@ pub struct World {
 pub struct Fuse {
     /// Calls until then.
     pub calls: u32,
+    /// Of this controller.
+    pub host: usize,
     /// After that call has been carried out, and before it returns; else before it is.
     pub after: bool,
 }
@@ -97,19 +102,33 @@ impl Delivery {
 }
 
 impl World {
-    /// A world without a controller.
+    /// A world in which no controller runs, with the machine of one that has a store of its own.
     pub fn new(seed: u64, machines: impl FnOnce(&SimRng) -> Vec<Machine>, loud: bool) -> Arc<Self> {
+        Self::with(seed, &Controllers::default(), machines, loud)
+    }
+
+    /// A world in which no controller runs yet.
+    pub fn with(
+        seed: u64,
+        controllers: &Controllers,
+        machines: impl FnOnce(&SimRng) -> Vec<Machine>,
+        loud: bool,
+    ) -> Arc<Self> {
         let rng = SimRng::new(seed);
         let clock = Arc::new(SimClock::start());
         let machines: Vec<_> = machines(&rng).into_iter().map(Arc::new).collect();
+        let host =
+            |(index, ahead): (usize, &i64)| Arc::new(Host::new(index, Arc::new(clock.another(*ahead))));
+        let hosts: Vec<_> = controllers.ahead.iter().enumerate().map(host).collect();
         Arc::new(Self {
             trace: Trace::new(clock.clone(), loud),
-            disk: Arc::new(MemoryStore::new()),
+            disk: Arc::new(if hosts.is_empty() { MemoryStore::new() } else { MemoryStore::shared() }),
+            hosts: if hosts.is_empty() { vec![Arc::new(Host::new(0, clock.clone()))] } else { hosts },
+            settled_since: Mutex::new(Instant::now()),
             ground_truth: Mutex::new(GroundTruth::new(machines.len())),
             machines,
             faults: Mutex::new(Faults::calm(Duration::ZERO)),
             settings: settings(),
-            controller: Mutex::default(),
             calm_since: Mutex::default(),
             fuse: Mutex::default(),
             unfollowed: Mutex::default(),
@@ -214,12 +233,29 @@ impl World {
         sleep(if delivery.is_answered() { travel } else { patience }).await;
     }
 
-    /// Send a request to the controller from a machine, or about it.
+    /// The controller that a machine speaks to, and those who work on it.
+    fn host_of(&self, machine: &Machine) -> Arc<Host> {
+        let tried = machine.state().controller;
+        self.hosts[tried % self.hosts.len()].clone()
+    }
+
+    /// Send a request to a controller from a machine, or about it. After one without an answer the next controller is tried
+    /// next time.
     ///
     /// # Errors
     /// Why there is no answer.
     pub async fn send(self: &Arc<Self>, machine: &Machine, request: Request) -> Result<Answer, String> {
-        let delivery = self.delivery(machine);
+        let answer = self.try_to_send(machine, request).await;
+        if answer.is_err() {
+            machine.state().controller += 1;
+        }
+        answer
+    }
+
+    async fn try_to_send(self: &Arc<Self>, machine: &Machine, request: Request) -> Result<Answer, String> {
+        let host = self.host_of(machine);
+        let delivery = if host.reaches_nodes() { self.delivery(machine) } else { Delivery::Lost };
+        let host = host.index;
         if delivery != Delivery::Good {
             self.trace.note(|| format!("{} a message is {delivery:?}: {request:?}", machine.name));
         }
@@ -228,13 +264,13 @@ impl World {
             if again.is_lookup() {
                 held(&world.ground_truth).happened(index, LATE_LOOKUP, world.now());
             }
-            drop(world.serve(&again).await);
+            drop(world.serve(host, &again).await);
         };
         self.carry(delivery, PATIENCE, 1..120, again).await;
         if !delivery.is_answered() {
             return Err("no answer".to_owned());
         }
-        timeout(PATIENCE, self.serve(&request)).await.unwrap_or_else(|_| Err("no answer".to_owned()))
+        timeout(PATIENCE, self.serve(host, &request)).await.unwrap_or_else(|_| Err("no answer".to_owned()))
     }
 }
 

@@ -32,7 +32,10 @@ fn judge(open: usize, ceiling: usize, before: Option<usize>, readme: &str) -> Ve
     if let Some(before) = before.filter(|before| ceiling > *before) {
         wrong.push(format!("the head of {} allows {ceiling}; it allowed {before} before", table::FILE));
     }
-    let line = format!("{open} sentences are open");
+    let line = match open {
+        1 => "1 sentence is open".to_owned(),
+        _ => format!("{open} sentences are open"),
+    };
     if !readme.contains(&line) {
         wrong.push(format!("{README} does not say {line:?}"));
     }

@@ -16,12 +16,15 @@ pub struct Binary {
     pub executable: String,
     /// The directory of its package: libtest binaries are started there.
     pub package: PathBuf,
+    /// What it is started with besides; empty for the first run of each.
+    pub env: &'static [(&'static str, &'static str)],
 }
 
 impl Binary {
-    /// Its name in reports: the prefix without the colons at its end.
-    pub fn name(&self) -> &str {
-        self.prefix.trim_end_matches(':')
+    /// Its name in reports: the prefix without the colons at its end, and what it is started with.
+    pub fn name(&self) -> String {
+        let values = self.env.iter().map(|(_, value)| format!("-{value}"));
+        std::iter::once(self.prefix.trim_end_matches(':').to_owned()).chain(values).collect()
     }
 }
 
@@ -51,7 +54,8 @@ fn parse(messages: &str) -> Result<Vec<Binary>> {
             Some(name) if target["kind"][0] == "test" => format!("{krate}::{name}::"),
             _ => format!("{krate}::"),
         };
-        found.push(Binary { prefix, executable: executable.to_owned(), package: dir.to_owned() });
+        let (executable, package) = (executable.to_owned(), dir.to_owned());
+        found.push(Binary { prefix, executable, package, env: &[] });
     }
     Ok(found)
 }

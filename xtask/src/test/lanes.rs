@@ -24,7 +24,7 @@ use super::tally::Tally;
 use crate::sh;
 
 /// Prefixes of what computes. These tests keep every processor busy by themselves.
-const COMPUTING: [&str; 4] = ["sim", "explore", "api::fuzz", "block::drives"];
+const COMPUTING: [&str; 5] = ["sim", "explore", "api::fuzz", "block::drives", "fleet"];
 
 /// Prefixes of what takes longest of the rest, longest first, so that none of them is the last to start.
 const LONG: [&str; 8] = [
@@ -98,7 +98,7 @@ fn drain(queue: &Mutex<VecDeque<&Binary>>, env: &[(&str, &str)], logs: &Path, en
         let log = logs.join(format!("{}.log", binary.name().replace("::", ".")));
         let begun = Instant::now();
         let status = start(binary, env, &log);
-        let (name, took) = (binary.name().to_owned(), begun.elapsed());
+        let (name, took) = (binary.name(), begun.elapsed());
         if ended.send(Ended { name, status, log, took }).is_err() {
             return;
         }
@@ -112,7 +112,7 @@ fn start(binary: &Binary, env: &[(&str, &str)], log: &Path) -> Result<ExitStatus
     let errors = out.try_clone()?;
     let mut command = Command::new(&binary.executable);
     command.current_dir(&binary.package).env("CARGO_MANIFEST_DIR", &binary.package);
-    command.envs(env.iter().copied()).stdout(out).stderr(errors);
+    command.envs(env.iter().chain(binary.env).copied()).stdout(out).stderr(errors);
     command.status().with_context(|| format!("cannot start {}", binary.executable))
 }
 
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn binary(prefix: &str) -> Binary {
-        Binary { prefix: prefix.to_owned(), executable: String::new(), package: sh::root() }
+        Binary { prefix: prefix.to_owned(), executable: String::new(), package: sh::root(), env: &[] }
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
         let all = ["model::", "sim::seeds::", "agentd::", "simple::", "explore::", "hwm-conformance::good::"];
         let all: Vec<Binary> = all.map(binary).into();
         let [computing, waiting] = order(&all);
-        let names = |lane: &VecDeque<&Binary>| lane.iter().map(|b| b.name().to_owned()).collect::<Vec<_>>();
+        let names = |lane: &VecDeque<&Binary>| lane.iter().map(|b| b.name()).collect::<Vec<_>>();
         assert_eq!(names(&computing), ["sim::seeds", "explore"]);
         assert_eq!(names(&waiting), ["hwm-conformance::good", "agentd", "model", "simple"]);
     }

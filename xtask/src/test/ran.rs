@@ -104,8 +104,8 @@ mod tests {
     fn a_binary_lists_its_tests() {
         let executable = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
         let mut ran = Ran::default();
-        ran.add_binary(&Binary { prefix: "xtask::".into(), executable, package: sh::root() }, Listed::All)
-            .unwrap();
+        let binary = Binary { prefix: "xtask::".into(), executable, package: sh::root(), env: &[] };
+        ran.add_binary(&binary, Listed::All).unwrap();
         assert!(ran.has("xtask::test::ran::tests::a_binary_lists_its_tests"), "{ran:?}");
     }
 }

@@ -5,7 +5,7 @@ pub const HELP: &str = "\
 anneal-agent: erases disks and runs steps for a controller
 
   --api-url URL[,URL]     controller's API; kernel: ipa-api-url
-  --pin sha256:HEX        accept only the controller certificate with this fingerprint; kernel: anneal.pin
+  --pin sha256:HEX,...    accept only controllers' certificates with these fingerprints; kernel: anneal.pin
   --ca-file FILE          accept certificates of these authorities; kernel: ipa-ca-file, ipa-cafile
   --insecure              accept any certificate; kernel: ipa-insecure=1
   --listen ADDR:PORT      default 127.0.0.1:9999, in the ramdisk 0.0.0.0:9999; kernel: anneal.listen

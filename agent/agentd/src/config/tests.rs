@@ -32,11 +32,25 @@ fn a_boot_script_line_is_understood() {
     let config = ramdisk(&line).expect("valid");
     assert!(config.ramdisk && config.init && config.tls);
     assert_eq!(config.api_urls[0].to_string(), "https://192.0.2.1:6385");
-    assert!(config.trust == Some(Trust::Pin(PIN.parse().unwrap())));
+    assert!(config.trust == Some(Trust::Pins(vec![PIN.parse().unwrap()])));
     assert_eq!(config.boot_mac, Some(mac("52:54:00:aa:bb:cc")));
     assert_eq!(config.listen.to_string(), "0.0.0.0:9999");
     assert!(config.boot_nonce.is_some_and(|nonce| nonce.matches(&"c0".repeat(32))));
     assert!(config.ignored.is_empty());
+}
+
+#[test]
+fn the_certificates_of_several_controllers_are_pinned() {
+    let other = PIN.replace('f', "e");
+    let urls = "ipa-api-url=https://192.0.2.1:6385,https://192.0.2.2:6385";
+    let config = ramdisk(&format!("{urls} anneal.pin={PIN},{other}")).expect("valid");
+    assert_eq!(config.api_urls.len(), 2);
+    assert_eq!(
+        config.trust,
+        Some(Trust::Pins([PIN, &other].map(|pin| pin.parse().expect("a pin")).to_vec()))
+    );
+    let problem = ramdisk(&format!("{urls} anneal.pin={PIN},")).expect_err("an empty pin").to_string();
+    assert!(problem.contains("--pin"), "{problem}");
 }
 
 #[test]
@@ -237,7 +251,7 @@ fn every_bad_value_is_refused_by_name() {
 #[test]
 fn an_insecure_switch_does_not_weaken_a_pin() {
     let config = flags(&format!("--api-url=https://192.0.2.1 --insecure --pin={PIN}")).expect("valid");
-    assert!(matches!(config.trust, Some(Trust::Pin(_))));
+    assert!(matches!(config.trust, Some(Trust::Pins(_))));
 }
 
 #[test]

@@ -69,8 +69,10 @@ fn words(text: Option<&str>) -> impl Iterator<Item = &str> {
 pub(super) fn trust(values: &Values, needed_by: Option<&'static str>) -> Result<Option<Trust>, ConfigError> {
     // The strictest that is given wins: an insecure switch next to a pin does not weaken the pin.
     if let Some(text) = last(values, "--pin") {
-        let pin = text.parse().map_err(|problem: pinned_tls::BadPin| bad("--pin", problem.to_string()))?;
-        return Ok(Some(Trust::Pin(pin)));
+        let pin =
+            |text: &str| text.parse().map_err(|error: pinned_tls::BadPin| bad("--pin", error.to_string()));
+        let pins = text.split(',').map(pin).collect::<Result<_, _>>()?;
+        return Ok(Some(Trust::Pins(pins)));
     }
     if let Some(path) = last(values, "--ca-file") {
         return Ok(Some(Trust::CaFile(path.into())));

@@ -17,7 +17,7 @@ impl Remote {
     /// From a heartbeat.
     pub fn of(heartbeat: &Value) -> Self {
         let text = |key: &str| heartbeat[key].as_str().expect(key).to_owned();
-        let trust = Trust::Pin(Pin::of_pem(&text("agent_verify_ca")).expect("certificate"));
+        let trust = Trust::Pins(vec![Pin::of_pem(&text("agent_verify_ca")).expect("certificate")]);
         Self {
             client: Client::new(Some(&trust)).expect("client"),
             url: text("callback_url").parse().expect("callback URL"),

@@ -26,9 +26,14 @@ pub struct Map {
 pub(crate) fn find(disk: &Disk) -> Option<Map> {
     let map = candidate(disk)?;
     let control = disk.path.with_file_name("mapper").join("control");
-    match File::open(control)
-        .and_then(|control| target_status(&sys::teardown::table_status(&control, map.dev)?))
-    {
+    let status = File::open(control)
+        .and_then(|control| target_status(&sys::teardown::table_status(&control, map.dev)?));
+    usable(map, status)
+}
+
+/// The map, if this status of its target has a path that is up.
+fn usable(map: Map, status: io::Result<String>) -> Option<Map> {
+    match status {
         Ok(status) if active_paths(&status) > 0 => Some(map),
         Ok(status) => {
             tracing::warn!(map = map.name, status, "the multipath map has no path that is up");
@@ -126,6 +131,37 @@ mod tests {
             "a path selector without arguments"
         );
         assert_eq!(active_paths(""), 0);
+    }
+
+    /// `struct dm_ioctl` with its data at 312, `struct dm_target_spec`, and its status.
+    #[test]
+    fn the_status_is_that_of_one_multipath_target() {
+        let status = |targets: u32, kind: &[u8]| {
+            let mut answer = vec![0; 400];
+            answer[16..20].copy_from_slice(&312_u32.to_ne_bytes());
+            answer[20..24].copy_from_slice(&targets.to_ne_bytes());
+            answer[312 + 24..][..kind.len()].copy_from_slice(kind);
+            answer[312 + 40..][..5].copy_from_slice(b"2 0 0");
+            target_status(&answer).ok()
+        };
+        assert_eq!(status(1, b"multipath").as_deref(), Some("2 0 0"));
+        let others = [
+            status(2, b"multipath"),
+            status(0, b"multipath"),
+            status(1, b"linear"),
+            status(1, b"multipath2"),
+        ];
+        assert_eq!(others, [const { None }; 4]);
+    }
+
+    #[test]
+    fn a_map_without_a_path_that_is_up_or_whose_paths_are_unknown_is_not_used() {
+        let map = || Map { name: "dm-0".into(), ..Map::default() };
+        assert_eq!(usable(map(), Ok(STATUS.to_owned())), Some(map()));
+        let down = STATUS.replace(" A 0 0 1", " F 0 0 1").replace("8:32 A", "8:32 F");
+        for status in [Ok(down), Ok(String::new()), Err(io::ErrorKind::NotFound.into())] {
+            assert_eq!(usable(map(), status), None);
+        }
     }
 
     proptest! {

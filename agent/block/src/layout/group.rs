@@ -62,13 +62,34 @@ fn whole(text: &str) -> Option<Whole> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
     const TEXT: &str = "# written\nouter {\nid = \"AAAA-BBBB\"\nseqno = 3\nstatus = [\"RESIZEABLE\"]\n\
         physical_volumes {\npv0 {\nid = \"CC-DD\"\ndevice = \"/dev/vdc\"\n}\npv1 {\nid = \"EE-FF\"\n}\n}\n\
         logical_volumes {\ndata {\nid = \"GG-HH\"\nsegment1 {\ntype = \"striped\"\n}\n}\n}\n}\n";
+
+    /// A physical volume of the group of [`TEXT`], whose text goes round at the end of its metadata area.
+    pub(in crate::layout) fn volume() -> Vec<u8> {
+        const AREA: usize = 4096;
+        const SIZE: usize = 1024 + 512;
+        let mut disk = vec![0; 8192];
+        let mut put = |at: usize, bytes: &[u8]| disk[at..at + bytes.len()].copy_from_slice(bytes);
+        put(512, b"LABELONE");
+        put(512 + 20, &32_u32.to_le_bytes());
+        put(512 + 32, format!("{:<32}", "CCDD").as_bytes());
+        // No data area, then one metadata area.
+        put(512 + 32 + 40 + 16, &(AREA as u64).to_le_bytes());
+        put(512 + 32 + 40 + 24, &(SIZE as u64).to_le_bytes());
+        put(AREA + 4, b" LVM2 x[5A%r0N*>");
+        let (from, length) = (SIZE - 100, TEXT.len());
+        put(AREA + 40, &(from as u64).to_le_bytes());
+        put(AREA + 48, &(length as u64).to_le_bytes());
+        put(AREA + from, &TEXT.as_bytes()[..100]);
+        put(AREA + 512, &TEXT.as_bytes()[100..]);
+        disk
+    }
 
     #[test]
     fn a_group_of_plain_volumes_is_read_and_no_other() {

@@ -215,6 +215,29 @@ mod tests {
         assert_eq!(word(bytes, at::CHECKSUM), Some(checksum(bytes)));
     }
 
+    /// Sums by hand.
+    #[test]
+    fn the_checksum_is_the_kernels() {
+        assert_eq!(checksum(&[1, 2, 3, 4, 0x10, 0, 0, 0]), 0x0403_0211, "words are little-endian");
+        assert_eq!(checksum(&[0xff, 0xff, 0xff, 0xff, 3, 0, 0, 0]), 3, "the carry is added");
+        let mut whole = vec![0; FIXED];
+        whole[at::CHECKSUM..at::CHECKSUM + 4].fill(0xff);
+        assert_eq!(checksum(&whole), 0, "its own place does not count");
+    }
+
+    /// A RAID 0 has nothing to be in sync.
+    #[test]
+    fn only_an_array_with_redundancy_is_said_to_be_in_sync() {
+        for (level, resync) in [(0, 0), (1, u64::MAX)] {
+            let mut bytes = superblock(0, 1);
+            bytes[at::LEVEL] = level;
+            let sum = checksum(&bytes).to_le_bytes();
+            bytes[at::CHECKSUM..at::CHECKSUM + 4].copy_from_slice(&sum);
+            let Ok(Superblock::Member(member)) = on_disk(&bytes) else { panic!("level {level}") };
+            assert_eq!(quad(&member.pieces[0].1, at::RESYNC_OFFSET), Some(resync), "level {level}");
+        }
+    }
+
     #[test]
     fn what_changes_has_lost_its_role_or_is_damaged_is_not_kept() {
         for (features, role) in [(2, 0), (4, 0), (0x200, 0), (0, 0xfffe), (0, 0xffff), (0, 2)] {

@@ -167,6 +167,15 @@ mod tests {
         assert_eq!(kept(&[&a, &b, &member("2", "0", &["0", "1"], 7)]), 2, "another array is another matter");
     }
 
+    #[test]
+    fn a_volume_of_a_group_is_remembered() {
+        let found = remember(&FakeDisk::new(group::tests::volume(), 512, Vec::new())).unwrap().unwrap();
+        assert_eq!((found.whole.name.as_str(), found.part.trim_end()), ("outer", "CCDD"));
+        let places: Vec<u64> = found.pieces.iter().map(|(offset, _)| *offset).collect();
+        assert_eq!(places, [512, 4096, 4096 + 1436, 4096 + 512]);
+        assert!(remember(&FakeDisk::new(vec![0; 8192], 512, Vec::new())).unwrap().is_none());
+    }
+
     /// What was kept is written where zeroes are, and nowhere else.
     #[test]
     fn what_was_kept_comes_back_to_an_erased_disk_alone() {

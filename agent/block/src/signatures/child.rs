@@ -82,3 +82,45 @@ fn signature(hit: sys::blkid::Match, range: (u64, u64)) -> Option<Signature> {
         range,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+    use std::process::Command;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn ranges_are_the_disk_and_what_of_each_partition_is_on_it() {
+        let disk = 64 * MIB;
+        let partitions = vec![(0, disk), (MIB, 1 << 40), (8 * MIB, 512), (disk, 4096), (MIB, 1 << 40)];
+        let request = Request { size: disk, sector: 512, partitions };
+        assert_eq!(ranges(&request, &[]), [(0, disk), (MIB, disk - MIB)]);
+    }
+
+    /// Needs sgdisk.
+    #[test]
+    fn a_table_and_what_is_in_a_partition_are_found_by_offset() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(64 * MIB).unwrap();
+        let made = Command::new("sgdisk").args(["-n", "1:2048:+16M"]).arg(file.path()).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+        // Swap space of version 1 and 100 pages (Linux, union swap_header).
+        for (at, bytes) in [(1024, &[1, 0, 0, 0, 100][..]), (4086, b"SWAPSPACE2")] {
+            file.as_file().write_all_at(bytes, MIB + at).unwrap();
+        }
+        let request = Request { size: 64 * MIB, sector: 512, partitions: vec![(MIB, 16 * MIB)] };
+        let found = examine(file.as_file(), &request).unwrap();
+        assert_eq!(found.ranges, [(0, 64 * MIB), (MIB, 16 * MIB)]);
+        let of = |name: &'static str| found.signatures.iter().filter(move |seen| seen.name == name);
+        assert!(
+            of("gpt").next().is_some_and(|table| table.kind == SignatureKind::PartitionTable),
+            "{found:?}"
+        );
+        let swap: Vec<_> = of("swap").map(|seen| (seen.kind, seen.offset, seen.range)).collect();
+        assert_eq!(swap, [(SignatureKind::Other, Some(MIB + 4086), (MIB, 16 * MIB))]);
+        assert!(found.signatures.is_sorted_by_key(|seen| seen.offset), "{found:?}");
+        assert_eq!(found.partition_types.len(), 1, "{found:?}");
+    }
+}

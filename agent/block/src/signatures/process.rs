@@ -84,6 +84,7 @@ mod tests {
             let error = of(script, minute).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
+        assert_eq!(of("head -c 1048576 /dev/zero", minute).unwrap().len(), LARGEST, "and not a byte more");
         let begun = Instant::now();
         let error = of("exec sleep 60", Duration::from_millis(200)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

@@ -7,12 +7,15 @@ use crate::fields;
 use crate::resources::field::{self, Field};
 use crate::schema;
 use model::history::{EventKind, Severity};
-use model::{Node, request};
+use model::{Basis, Node, request};
 use serde_json::Value;
 use uuid::Uuid;
 
-/// `POST /v1/nodes`. Every node begins in `enroll`, also below 1.11, where Ironic made it `available`: a
-/// node must not be allocated before an operator has verified it.
+/// The minor version since which nodes begin in `enroll`.
+const ENROLL: u16 = 11;
+
+/// `POST /v1/nodes`. Below 1.11 nodes begin in `available` (1.1 shows it as null): those of fake-hardware, and with a
+/// setting all. Of what stands on the disks of others nothing is known (decision 0056).
 pub async fn create(call: Call) -> Reply {
     call.args.only(&[])?;
     let given = schema::object("node", call.json()?)?;
@@ -56,7 +59,11 @@ pub async fn create(call: Call) -> Reply {
     validation::driver_and_interfaces(&call.app, &node)?;
 
     let text = format!("enrolled with driver {}", node.driver);
-    let event = request::event(EventKind::Transition, Severity::Info, text, call.now());
+    let event = if begins_available(&call, &node) {
+        request::make_available(&mut node, Basis::CreatedAvailable, &text, call.now())
+    } else {
+        request::event(EventKind::Transition, Severity::Info, text, call.now())
+    };
     let events = call.caused(vec![event]);
     let node = call.app.store.create_node(node, events.clone()).await.map_err(|error| match error {
         store::StoreError::Duplicate { what: store::Unique::InstanceUuid, value } => {
@@ -69,6 +76,10 @@ pub async fn create(call: Call) -> Reply {
     let mut response = show::answer(&call, 201, node, None).await?;
     locate(&mut response, Some(&location));
     Ok(response)
+}
+
+fn begins_available(call: &Call, node: &Node) -> bool {
+    !call.version.has(ENROLL) && (node.driver == "fake-hardware" || call.app.settings.available_below_1_11)
 }
 
 fn associated(instance: &str, node: Option<&Value>) -> ApiError {

@@ -3,16 +3,13 @@
 
 use crate::call::Call;
 use crate::error::ApiError;
+use crate::first_page::{AT_ONCE, FirstPage};
 use crate::page::Page;
 use crate::view::NodeView;
 use model::Node;
 use serde_json::Value;
 use std::cmp::Ordering;
-use std::time::Instant;
-use store::{NodeFilter, NodePage, NodeQuery, Place, StoreError};
-
-/// Nodes that are read at a time.
-const AT_ONCE: usize = 500;
+use store::{NodeFilter, NodePage, NodeQuery, Place};
 
 /// A node with what the list is sorted by.
 type Keyed = (Value, Node);
@@ -28,35 +25,24 @@ pub async fn page(
     marker: Option<Node>,
     keep: impl Fn(&Node) -> bool,
 ) -> Result<NodePage, ApiError> {
-    let (begun, limit) = (Instant::now(), call.app.settings.list_time_limit);
     let after = match marker {
         None => None,
         Some(node) => keyed(call, page, vec![node]).await?.pop(),
     };
-    let mut query = NodeQuery { time_limit: limit, ..NodeQuery::first(AT_ONCE, filter) };
-    // Never more than one page and what was read last.
-    let mut first: Vec<Keyed> = Vec::new();
+    let time_limit = call.app.settings.list_time_limit;
+    let mut query = NodeQuery { time_limit, ..NodeQuery::first(AT_ONCE, filter) };
+    let mut first =
+        FirstPage::new(&call.app, page, |one: &Keyed, other: &Keyed| order(page, one, other), after);
     loop {
         let mut read = call.app.store.node_page(query.clone()).await?;
         query.after = read.nodes.last().map(|node| Place::of_node(node, None));
         read.nodes.retain(|node| keep(node));
-        let mut next = keyed(call, page, read.nodes).await?;
-        if let Some(after) = &after {
-            next.retain(|node| order(page, node, after) == Ordering::Greater);
-        }
-        first.extend(next);
-        first.sort_by(|one, other| order(page, one, other));
-        first.truncate(page.limit.saturating_add(1));
-        if !read.more {
+        if !first.take(keyed(call, page, read.nodes).await?, read.more)? {
             break;
         }
-        if begun.elapsed() >= limit {
-            return Err(StoreError::TooSlow(limit).into());
-        }
     }
-    let more = first.len() > page.limit;
-    first.truncate(page.limit);
-    Ok(NodePage { nodes: first.into_iter().map(|(_, node)| node).collect(), more })
+    let (nodes, more) = first.end();
+    Ok(NodePage { nodes: nodes.into_iter().map(|(_, node)| node).collect(), more })
 }
 
 async fn keyed(call: &Call, page: &Page, nodes: Vec<Node>) -> Result<Vec<Keyed>, ApiError> {

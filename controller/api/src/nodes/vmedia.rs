@@ -1,13 +1,19 @@
 //! `/v1/nodes/{ident}/vmedia`: the virtual drives of the BMC. The BMC fetches the image itself, from the URL that is
 //! given, wherever `image_download_source` says.
+//!
+//! What the driver or the BMC refuses is in the node's `last_error` once the answer, 204, is there: Ironic asks them later.
 
 use crate::body::{self, python};
 use crate::call::{Call, empty, json};
-use crate::driver_queries::MEDIA;
+use crate::driver_queries::{DriverError, MEDIA};
 use crate::error::{ApiError, Reply};
 use crate::lock::Lock;
 use crate::schema;
+use crate::write;
 use axum::extract::Path;
+use model::Node;
+use model::history::{EventKind, Severity};
+use model::request::event;
 
 /// Schemes of an image's URL.
 const SCHEMES: [&str; 5] = ["http", "https", "nfs", "cifs", "smb"];
@@ -49,10 +55,10 @@ pub async fn attach(Path(ident): Path<String>, call: Call) -> Reply {
     if !SCHEMES.contains(&scheme.as_str()) {
         return Err(ApiError::invalid(format!("Unsupported or missing URL scheme: {scheme}")));
     }
-    let node = call.node(&ident).await?;
-    let node = Lock::Held.opened(&call, node).await?;
-    call.app.drivers.attach_media(&node, device, url).await?;
-    Ok(empty(204, None))
+    let node = ready(&call, &ident).await?;
+    let done = call.app.drivers.attach_media(&node, device, url).await;
+    note(&call, &node, done, |why| format!("Could not attach device {device} to node {}: {why}", node.uuid))
+        .await
 }
 
 /// `DELETE …/vmedia[?device_types=a,b]`.
@@ -69,8 +75,45 @@ pub async fn detach(Path(ident): Path<String>, call: Call) -> Reply {
             MEDIA.join(", ")
         )));
     }
-    let node = call.node(&ident).await?;
-    let node = Lock::Held.opened(&call, node).await?;
-    call.app.drivers.detach_media(&node, devices.as_deref()).await?;
+    let node = ready(&call, &ident).await?;
+    let done = call.app.drivers.detach_media(&node, devices.as_deref()).await;
+    let named = devices.map_or_else(|| MEDIA.join(", "), |devices| devices.join(", "));
+    note(&call, &node, done, |why| {
+        format!("Could not detach device(s) {named} from node {}: {why}", node.uuid)
+    })
+    .await
+}
+
+/// The node once it is not locked, if its driver can be asked at all.
+///
+/// # Errors
+/// 400: its `driver_info` does not suffice. 409: it stays locked.
+async fn ready(call: &Call, ident: &str) -> Result<Node, ApiError> {
+    let node = call.node(ident).await?;
+    let node = Lock::Held.opened(call, node).await?;
+    let findings = call.app.drivers.validate(&node.driver, &node.driver_info).await;
+    if let Some(finding) = findings.get("management").filter(|finding| finding.result == Some(false)) {
+        return Err(ApiError::invalid(finding.reason.clone().unwrap_or_default()));
+    }
+    Ok(node)
+}
+
+/// 204, and the outcome in `last_error`: what stood there is over.
+async fn note(
+    call: &Call,
+    node: &Node,
+    done: Result<(), DriverError>,
+    failed: impl Fn(&DriverError) -> String + Send + Sync,
+) -> Reply {
+    let error = done.err().map(|why| failed(&why));
+    if error.is_some() || node.last_error.is_some() {
+        write::change(call, &node.uuid.to_string(), |node| {
+            let failed =
+                |text: &String| event(EventKind::Monitoring, Severity::Error, text.clone(), call.now());
+            let events = error.iter().map(failed).collect();
+            Ok((Node { last_error: error.clone(), ..node.clone() }, events))
+        })
+        .await?;
+    }
     Ok(empty(204, None))
 }

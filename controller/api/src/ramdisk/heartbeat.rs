@@ -17,6 +17,7 @@ use model::boot::{AGENT_KIND, RamdiskAgent};
 use model::{Contact, Node};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use store::{HeartbeatRecord, StoreError};
 use tokio::time::Instant;
@@ -33,6 +34,9 @@ pub const ARGUMENTS: [&str; 7] = [
     "anneal",
 ];
 
+/// The node, where the path does not name it.
+pub const IDENT: &str = "node_ident";
+
 /// Longest version that is kept, in bytes.
 const VERSION_MAX: usize = 255;
 
@@ -44,12 +48,25 @@ pub async fn heartbeat(
 ) -> Reply {
     call.args.only(&[])?;
     let given = call.arguments(&ARGUMENTS)?;
-    let callback_url = body::required(&given, "callback_url")?;
-    let agent_version = body::text(&given, "agent_version")?;
-    let agent_token = body::text(&given, "agent_token")?;
-    let verify_ca = body::text(&given, "agent_verify_ca")?;
-    let status = body::text(&given, "agent_status")?;
-    let status_message = body::text(&given, "agent_status_message")?;
+    beat(&call, &nodes, &ident, &given).await
+}
+
+/// `POST /v1/heartbeat`: the same, the node being `node_ident` of the body.
+pub async fn with_ident(Extension(nodes): Extension<Arc<Rates<Uuid>>>, call: Call) -> Reply {
+    call.args.only(&[])?;
+    let mut given = call.arguments(&[&[IDENT][..], &ARGUMENTS].concat())?;
+    let ident = body::required(&given, IDENT)?.to_owned();
+    given.remove(IDENT);
+    beat(&call, &nodes, &ident, &given).await
+}
+
+async fn beat(call: &Call, nodes: &Rates<Uuid>, ident: &str, given: &Map<String, Value>) -> Reply {
+    let callback_url = body::required(given, "callback_url")?;
+    let agent_version = body::text(given, "agent_version")?;
+    let agent_token = body::text(given, "agent_token")?;
+    let verify_ca = body::text(given, "agent_verify_ca")?;
+    let status = body::text(given, "agent_status")?;
+    let status_message = body::text(given, "agent_status_message")?;
 
     if !call.version.has(22) {
         return Err(ApiError::not_found());
@@ -58,12 +75,12 @@ pub async fn heartbeat(
     fields_exist(call.version, agent_version.is_some(), has_status, verify_ca.is_some())?;
     let callback = CallbackUrl::parse(callback_url)?;
     let agent_token = required_token(agent_token, status, agent_version)?;
-    let (node, contact) = authenticate(&call, &ident, agent_token).await?;
+    let (node, contact) = authenticate(call, ident, agent_token).await?;
     if contact.callback_url.as_deref().is_some_and(|known| known != callback_url) {
         tracing::warn!(node_uuid = %node.uuid, callback_url, "rejected a heartbeat: another callback URL");
         return Err(ApiError::invalid("Detected change in ramdisk provided \"callback_url\""));
     }
-    check_callback(&call, &node, &contact, &callback)?;
+    check_callback(call, &node, &contact, &callback)?;
     if call.app.settings.require_agent_tls && !callback.secure {
         return Err(ApiError::invalid("TLS is required by configuration"));
     }
@@ -84,7 +101,7 @@ pub async fn heartbeat(
     }
     let state = given.get("anneal").filter(|value| !value.is_null()).map(anneal::parse).transpose()?;
     if is_unsigned(&node, &contact, state.as_ref()) {
-        return Err(refuse_unsigned(&call, &node, agent_token).await?);
+        return Err(refuse_unsigned(call, &node, agent_token).await?);
     }
     check_key(&node, &contact, state.as_ref())?;
 

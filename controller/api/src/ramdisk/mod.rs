@@ -18,18 +18,20 @@ use report_body::ReportGate;
 use std::sync::Arc;
 
 /// Paths of these endpoints.
-pub const PATHS: [&str; 3] = ["/v1/lookup", "/v1/heartbeat/{ident}", "/v1/continue_inspection"];
+pub const PATHS: [&str; 4] =
+    ["/v1/lookup", "/v1/heartbeat", "/v1/heartbeat/{ident}", "/v1/continue_inspection"];
 
 /// Endpoints of agents.
 pub fn endpoints() -> Vec<Endpoint> {
     let mut endpoints = rows![
         GET "/v1/lookup" 22 OPEN, "the node that an agent runs on" => lookup::lookup;
         POST "/v1/heartbeat/{ident}" 22 OPEN, "heartbeat of an agent" => heartbeat::heartbeat;
+        POST "/v1/heartbeat" 22 OPEN, "the same with the node in the body" => heartbeat::with_ident;
         POST "/v1/continue_inspection" 84 OPEN, "report of an inspection" => inspection::continue_inspection;
     ];
     // A HEAD would consume the token without delivering it.
     endpoints[0] = endpoints[0].clone().map(|handler| handler.head(async || StatusCode::METHOD_NOT_ALLOWED));
     let gate = Arc::new(ReportGate::default());
-    endpoints[2] = endpoints[2].clone().map(|handler| handler.layer(Extension(gate)));
+    endpoints[3] = endpoints[3].clone().map(|handler| handler.layer(Extension(gate)));
     endpoints
 }

@@ -48,6 +48,7 @@ async fn reports(call: &Call) -> Result<Vec<ConductorReport>, ApiError> {
         group: None,
         drivers: call.app.drivers.drivers().iter().map(|driver| driver.name.clone()).collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        agent_api: members.agent_api().cloned(),
         started_at: now,
         reported_at: now,
         alive_until: Timestamp(i64::MAX),

@@ -8,6 +8,7 @@ pub mod field;
 mod filter;
 mod inspection_rules;
 mod list;
+mod physical_network;
 mod portgroups;
 pub mod ports;
 pub mod resource;

@@ -9,10 +9,12 @@ use super::resource::{
 use super::write;
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
-use crate::error::ApiError;
+use crate::error::{ApiError, Reply};
+use crate::retry::Retry;
 use crate::schema::Kind;
+use axum::extract::Path;
 use model::{ProvisionState, Resource, ResourceKind};
-use store::{FieldValue, ResourceField, ResourceFilter, ResourceQuery};
+use store::{FieldValue, ResourceField, ResourceFilter, ResourceQuery, ResourceWrite, StoreError};
 
 /// A port group.
 pub struct Portgroup;
@@ -24,6 +26,9 @@ const MOVES_IN: [ProvisionState; 4] = [
     ProvisionState::InspectWait,
     ProvisionState::Manageable,
 ];
+
+/// The network of all its ports.
+const NETWORK: &str = "physical_network";
 
 /// Why they do nothing.
 const KEPT: &str = "the network interface of every node is `noop`, so no bond is made of ports";
@@ -39,11 +44,23 @@ pub fn endpoints() -> Vec<Endpoint> {
         PATCH "/v1/portgroups/{ident}" 23 "baremetal:portgroup:update", "change it" => write::patch::<Portgroup>;
         DELETE "/v1/portgroups/{ident}" 23 "baremetal:portgroup:delete", "remove it" => write::delete::<Portgroup>;
         GET "/v1/nodes/{ident}/portgroups" 24 "baremetal:portgroup:list", "port groups of a node"
-            => list::of_node::<Portgroup>;
+            => of_node;
         GET "/v1/nodes/{ident}/portgroups/detail" 24 "baremetal:portgroup:list", "the same with all fields"
-            => list::of_node_detail::<Portgroup>;
+            => of_node_detail;
     ];
     rows.into_iter().map(|row| row.kept(KEPT)).collect()
+}
+
+/// `GET /v1/nodes/{ident}/portgroups`, a version later than port groups themselves.
+async fn of_node(path: Path<String>, call: Call) -> Reply {
+    call.version.has_path(24)?;
+    list::of_node::<Portgroup>(path, call).await
+}
+
+/// `GET /v1/nodes/{ident}/portgroups/detail`.
+async fn of_node_detail(path: Path<String>, call: Call) -> Reply {
+    call.version.has_path(24)?;
+    list::of_node_detail::<Portgroup>(path, call).await
 }
 
 impl ResourceHandler for Portgroup {
@@ -120,6 +137,13 @@ impl ResourceHandler for Portgroup {
         Ok(new)
     }
 
+    async fn written(call: &Call, old: Option<&Resource>, new: &Resource) -> Result<(), ApiError> {
+        match old {
+            Some(old) => hand_down(call, old, new).await,
+            None => Ok(()),
+        }
+    }
+
     async fn may_go(call: &Call, portgroup: &Resource) -> Result<(), ApiError> {
         if let Some(node) = portgroup.node {
             unlocked(call, node).await?;
@@ -172,7 +196,8 @@ pub fn ports_of(portgroup: &Resource) -> ResourceFilter {
     }
 }
 
-async fn members(call: &Call, portgroup: &Resource) -> Result<Vec<Resource>, ApiError> {
+/// The ports of a port group.
+pub async fn members(call: &Call, portgroup: &Resource) -> Result<Vec<Resource>, ApiError> {
     let query = ResourceQuery::first(usize::MAX, ports_of(portgroup));
     Ok(call.app.store.resource_page(query).await?.resources)
 }
@@ -182,10 +207,9 @@ pub async fn find(call: &Call, ident: &str) -> Result<Resource, ApiError> {
     Portgroup::SPEC.find(call, ident).await
 }
 
-/// Whether a port may be (or stay) in its port group: that of its own node, and one whose ports stand alone if it
-/// boots.
-pub async fn takes(call: &Call, port: &Resource) -> Result<(), ApiError> {
-    let Some(uuid) = port.text("portgroup_uuid") else { return Ok(()) };
+/// The port group of a port, if it may be (or stay) in it: that of its own node, and one whose ports stand alone if it boots.
+pub async fn takes(call: &Call, port: &Resource) -> Result<Option<Resource>, ApiError> {
+    let Some(uuid) = port.text("portgroup_uuid") else { return Ok(None) };
     let portgroup = find(call, uuid).await.map_err(ApiError::of_body)?;
     if portgroup.node != port.node {
         return Err(ApiError::invalid("Port can not be added to a portgroup belonging to a different node."));
@@ -197,5 +221,31 @@ pub async fn takes(call: &Call, port: &Resource) -> Result<(), ApiError> {
             portgroup.uuid
         )));
     }
-    Ok(())
+    Ok(Some(portgroup))
+}
+
+/// Give the ports of a group its network, where a client has changed that.
+///
+/// # Errors
+/// The store failed, or others kept changing a port.
+async fn hand_down(call: &Call, old: &Resource, group: &Resource) -> Result<(), ApiError> {
+    if old.field(NETWORK) == group.field(NETWORK) {
+        return Ok(());
+    }
+    let mut retry = Retry::new();
+    'again: loop {
+        for mut port in members(call, group).await? {
+            if port.field(NETWORK) == group.field(NETWORK) {
+                continue;
+            }
+            port.fields.insert(NETWORK.into(), group.field(NETWORK).clone());
+            port.updated_at = Some(call.now());
+            match call.app.store.write_resource(ResourceWrite::Update(port), None).await {
+                Ok(_) | Err(StoreError::NotFound { .. }) => {}
+                Err(StoreError::Stale(_)) if retry.again().await => continue 'again,
+                Err(other) => return Err(other.into()),
+            }
+        }
+        return Ok(());
+    }
 }

@@ -4,7 +4,7 @@ use super::field::{Empty, Type, Write, object, read_only, written};
 use super::filter::{address_asked, node_asked, of_nodes_asked};
 use super::list;
 use super::resource::{ResourceHandler, ResourceSpec, TooOld, named_node, not_while_inspecting, owner};
-use super::{portgroups, write};
+use super::{physical_network, portgroups, write};
 use crate::args::is_logical_name;
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
@@ -103,8 +103,14 @@ impl ResourceHandler for Port {
         if old.is_some() {
             not_while_inspecting(call, &node, &format!("port \"{}\" on", new.uuid))?;
         }
-        portgroups::takes(call, &new).await?;
+        if let Some(group) = portgroups::takes(call, &new).await? {
+            physical_network::check(call, old, &new, &group).await?;
+        }
         Ok(new)
+    }
+
+    async fn written(call: &Call, _: Option<&Resource>, new: &Resource) -> Result<(), ApiError> {
+        physical_network::adopt(call, new).await
     }
 
     async fn narrowed(call: &Call, filter: ResourceFilter) -> Result<Option<ResourceFilter>, ApiError> {

@@ -66,6 +66,15 @@ pub trait ResourceHandler: 'static {
         new: Resource,
     ) -> impl Future<Output = Result<Resource, ApiError>> + Send;
 
+    /// Write what follows from a new or changed one, once it is stored.
+    fn written(
+        _call: &Call,
+        _old: Option<&Resource>,
+        _new: &Resource,
+    ) -> impl Future<Output = Result<(), ApiError>> + Send {
+        std::future::ready(Ok(()))
+    }
+
     /// Check that it can be removed.
     fn may_go(_call: &Call, _resource: &Resource) -> impl Future<Output = Result<(), ApiError>> + Send {
         std::future::ready(Ok(()))

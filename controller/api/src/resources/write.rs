@@ -29,6 +29,7 @@ pub async fn create_from<R: ResourceHandler>(call: &Call, given: Map<String, Val
     let new = rights::validate(call, None, new).await?;
     let write = ResourceWrite::Create(new.clone());
     let made = call.app.store.write_resource(write, None).await.map_err(|error| refused::<R>(error, &new))?;
+    R::written(call, None, &made).await?;
     Ok(created::<R>(call, &made))
 }
 
@@ -52,7 +53,10 @@ pub async fn patch<R: ResourceHandler>(Path(ident): Path<String>, call: Call) ->
         }
         new.updated_at = Some(call.now());
         match call.app.store.write_resource(ResourceWrite::Update(new.clone()), None).await {
-            Ok(written) => return Ok(json(200, &view::view::<R>(&call, &written, None))),
+            Ok(written) => {
+                R::written(&call, Some(&old), &written).await?;
+                return Ok(json(200, &view::view::<R>(&call, &written, None)));
+            }
             Err(StoreError::Stale(_)) if retry.again().await => {
                 old = R::SPEC.find(&call, &old.uuid.to_string()).await?;
             }

@@ -12,7 +12,6 @@ use axum::body::Body;
 use axum::http::Request;
 use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
-use store::prelude::*;
 use uuid::Uuid;
 
 /// A request, and what it must be answered.
@@ -147,7 +146,7 @@ async fn unknown_paths_and_methods() {
         r#"{"error_message": "{\"code\": 405, \"title\": \"Method Not Allowed\", \"description\": \"\"}"}"#
     );
     for (method, path, status) in [
-        ("GET", "/v1/heartbeat", 404),
+        ("GET", "/v1/heartbeat", 405),
         ("GET", "/v1/heartbeat/n", 405),
         ("POST", "/v1/lookup", 405),
         ("DELETE", "/v1/nodes", 405),

@@ -1,7 +1,8 @@
-//! The API in one process, over the store in memory, with drivers that record their requests.
+//! The API in one process, with drivers that record their requests.
 #![allow(dead_code, missing_docs, reason = "each test uses a part of it")]
 
 pub mod drivers;
+pub mod test_store;
 
 use api::{App, Auth, BundleStore, LockWaits, Settings};
 use axum::Router;
@@ -12,8 +13,8 @@ use model::{Cursor, Node, ProvisionState, Resource, ResourceKind, Run, RunKind, 
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use store::memory::MemoryStore;
 use store::{Clock, Members, ResourceWrite, Store};
+use test_store::{Place, StoreKind};
 use tower::ServiceExt;
 use uuid::Uuid;
 
@@ -26,13 +27,15 @@ impl Clock for Ticking {
     }
 }
 
-pub struct Api<S: ?Sized = MemoryStore> {
-    pub store: Arc<S>,
+pub struct Api {
+    pub store: Arc<dyn Store>,
     pub router: Router,
     pub drivers: Arc<KeptDrivers>,
     /// Where bundles are kept.
     pub bundles: tempfile::TempDir,
     pub members: Members,
+    /// Of the store, and after it.
+    _place: Place,
 }
 
 #[derive(Debug, Clone)]
@@ -85,52 +88,42 @@ impl Api {
     }
 
     fn made(settings: Settings, trust: bundle::Trust, auth: Auth) -> Self {
-        let store = Arc::new(MemoryStore::new());
         // Few tests are about boots that the conductor ordered.
         let settings = Settings { lookup_without_nonce: true, ..settings };
-        Self::over(store.clone(), store, settings, trust, auth)
+        Self::built(None, settings, trust, auth, images::ImageStore::default())
     }
 
     /// One that serves these images.
     pub fn serving(images: images::ImageStore) -> Self {
-        let (store, settings) = (Arc::new(MemoryStore::new()), Settings::default());
         let trust = bundle::Trust::Keys { keys: Vec::new(), unsigned: true };
-        Self::built(store.clone(), store, settings, trust, Auth::NoAuth, images)
+        Self::built(None, Settings::default(), trust, Auth::NoAuth, images)
     }
 
     /// One with the default settings, which demand the nonce of a boot.
     pub fn demanding_nonce() -> Self {
-        let (store, settings) = (Arc::new(MemoryStore::new()), Settings::default());
-        let trust = bundle::Trust::Keys { keys: Vec::new(), unsigned: true };
-        Self::over(store.clone(), store, settings, trust, Auth::NoAuth)
+        Self::serving(images::ImageStore::default())
     }
-}
 
-impl<S: Store + ?Sized> Api<S> {
-    /// The same over a store of the test's own, which it gives twice.
-    pub fn over(
-        store: Arc<S>,
-        same: Arc<dyn Store>,
-        settings: Settings,
-        trust: bundle::Trust,
-        auth: Auth,
-    ) -> Self {
-        Self::built(store, same, settings, trust, auth, images::ImageStore::default())
+    /// One with this store, whatever the environment asks for, that lets in everybody.
+    pub fn kept_in(kind: StoreKind, settings: Settings) -> Self {
+        let trust = bundle::Trust::Keys { keys: Vec::new(), unsigned: true };
+        Self::built(Some(kind), settings, trust, Auth::NoAuth, images::ImageStore::default())
     }
 
     fn built(
-        store: Arc<S>,
-        same: Arc<dyn Store>,
+        kind: Option<StoreKind>,
         settings: Settings,
         trust: bundle::Trust,
         auth: Auth,
         images: images::ImageStore,
     ) -> Self {
+        let kind = kind.or_else(StoreKind::asked).unwrap_or(StoreKind::Memory);
+        let (store, _place) = test_store::make(kind);
         let bundles = tempfile::tempdir().expect("a directory");
         let drivers = Arc::new(KeptDrivers::new());
         let members = Members::alone("probe-conductor");
         let app = App {
-            store: same,
+            store: store.clone(),
             clock: Arc::new(Ticking(AtomicI64::new(1_795_229_965_688_786))),
             drivers: drivers.clone(),
             bundles: Some(Arc::new(
@@ -143,7 +136,7 @@ impl<S: Store + ?Sized> Api<S> {
             members: members.clone(),
             settings: Settings { public_endpoint: "http://127.0.0.1:6385".into(), ..settings },
         };
-        Self { store, router: api::guarded_router(app, auth), drivers, bundles, members }
+        Self { store, router: api::guarded_router(app, auth), drivers, bundles, members, _place }
     }
 
     pub async fn raw(&self, request: Request<Body>) -> Answer {

@@ -17,6 +17,7 @@ mod words;
 mod world;
 
 use common::Answer;
+use common::test_store::StoreKind;
 use conform::Judge;
 use futures_util::FutureExt;
 use proptest::prelude::*;
@@ -30,12 +31,12 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use test_request::TestRequest;
-use world::{Kept, SECRET, World};
+use world::{SECRET, World};
 
 /// Requests that one world sees: enough that later ones meet what earlier ones made.
 const PER_WORLD: u64 = 250;
 
-/// One world of so many is kept in SQLite; the others in memory.
+/// One world of so many is kept in SQLite; the others in memory. `API_STORE` keeps all in another.
 const SQLITE: u64 = 16;
 
 fn number(name: &str, default: u64) -> u64 {
@@ -100,7 +101,8 @@ fn visit(document: &Value, seed: u64, world: u64, seen: &mut Seen) {
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(Config::default(), random);
     let by_hand = prop_oneof![2 => aimed::aimed(), 1 => aimed::wild()];
-    let kept = if world.is_multiple_of(SQLITE) { Kept::Sqlite } else { Kept::Memory };
+    let mixed = if world.is_multiple_of(SQLITE) { StoreKind::Sqlite } else { StoreKind::Memory };
+    let kept = StoreKind::asked().unwrap_or(mixed);
     let judge = Judge { document };
     let mut maker = Maker::new(document, World::names());
     runtime.block_on(async {

@@ -1,8 +1,9 @@
 //! Bytes on a real socket: what is no HTTP, or hardly. The listener lives on, nothing is a 5xx, and what was refused
 //! changed nothing.
 
+use crate::common::test_store::StoreKind;
 use crate::rng::Rng;
-use crate::world::{Kept, World};
+use crate::world::World;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -70,7 +71,7 @@ const TALKS: usize = 600;
 
 #[tokio::test]
 async fn no_bytes_break_the_listener() {
-    let world = World::new(Kept::Memory, 0).await;
+    let world = World::new(StoreKind::Memory, 0).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let server = tokio::spawn(axum::serve(listener, world.api.router.clone()).into_future());

@@ -1,5 +1,6 @@
 //! A controller with nodes in every state, ports, a template, tokens and secrets.
 
+use crate::common::test_store::StoreKind;
 use crate::common::{Api, await_agent};
 use api::Settings;
 use model::{
@@ -7,10 +8,7 @@ use model::{
     Timestamp,
 };
 use serde_json::json;
-use std::sync::Arc;
-use store::memory::MemoryStore;
-use store::{Store, TokenRequest};
-use store_sqlite::{DatabaseKey, SqliteStore};
+use store::TokenRequest;
 use uuid::Uuid;
 
 /// Every secret that the store is given, or a request brings, has this in it: no answer may.
@@ -24,35 +22,17 @@ const CHASSIS: &str = "00000000-0000-4000-9000-000000000001";
 /// Nodes in addition to those with a name of their own, each in another state.
 const STATES: usize = 7;
 
-/// Which store keeps it.
-#[derive(Debug, Clone, Copy)]
-pub enum Kept {
-    Memory,
-    Sqlite,
-}
-
-/// The controller, and the directory of its database.
+/// The controller.
 pub struct World {
-    pub api: Api<dyn Store>,
-    _dir: tempfile::TempDir,
+    pub api: Api,
 }
 
 impl World {
     /// World `number`: each has nodes in other states.
-    pub async fn new(kept: Kept, number: usize) -> Self {
-        let dir = tempfile::tempdir().expect("a directory");
-        let store: Arc<dyn Store> = match kept {
-            Kept::Memory => Arc::new(MemoryStore::new()),
-            Kept::Sqlite => {
-                let key = DatabaseKey::generate().expect("a key");
-                Arc::new(SqliteStore::open(&dir.path().join("db"), &key).expect("a database"))
-            }
-        };
+    pub async fn new(kept: StoreKind, number: usize) -> Self {
         let settings =
             Settings { require_agent_tls: false, lookup_without_nonce: true, ..Settings::default() };
-        let trust = bundle::Trust::Keys { keys: Vec::new(), unsigned: true };
-        let world =
-            Self { api: Api::over(store.clone(), store, settings, trust, api::Auth::NoAuth), _dir: dir };
+        let world = Self { api: Api::kept_in(kept, settings) };
         world.furnish(number).await;
         world
     }

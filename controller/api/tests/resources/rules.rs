@@ -3,7 +3,6 @@
 use crate::common::{Api, keys};
 use model::{ConductorReport, Node, PowerState, ProvisionState, Timestamp};
 use serde_json::{Value, json};
-use store::prelude::*;
 
 #[tokio::test]
 async fn a_chassis_with_nodes_stays() {
@@ -104,6 +103,12 @@ async fn volumes_change_while_the_node_is_off() {
     api.delete(&path).await.is(204);
 }
 
+/// What became of an allocation that is wished for.
+async fn allocated(api: &Api, wish: Value) -> Value {
+    let made = api.post("/v1/allocations", wish).await.is(201).body;
+    api.get(&format!("/v1/allocations/{}", made["uuid"].as_str().unwrap())).await.is(200).body
+}
+
 #[tokio::test]
 async fn an_allocation_is_given_a_free_node_that_suits_it() {
     let api = Api::new();
@@ -126,7 +131,7 @@ async fn an_allocation_is_given_a_free_node_that_suits_it() {
         .await;
     }
     let wish = json!({"name": "wish-right", "resource_class": "cpu", "traits": ["CUSTOM_X"]});
-    let given = api.post("/v1/allocations", wish).await.is(201).body;
+    let given = allocated(&api, wish).await;
     assert_eq!((&given["state"], &given["last_error"]), (&json!("active"), &Value::Null));
     let node = api.get("/v1/nodes/wish-right").await.body;
     assert_eq!(given["node_uuid"], node["uuid"], "the one of the same name");
@@ -137,10 +142,10 @@ async fn an_allocation_is_given_a_free_node_that_suits_it() {
 
     let second =
         json!({"resource_class": "cpu", "traits": ["CUSTOM_X"], "candidate_nodes": ["right", "no-trait"]});
-    let second = api.post("/v1/allocations", second).await.is(201).body;
+    let second = allocated(&api, second).await;
     assert_eq!(second["node_uuid"], api.get("/v1/nodes/right").await.body["uuid"]);
     let third = json!({"resource_class": "cpu", "traits": ["CUSTOM_X"]});
-    let third = api.post("/v1/allocations", third).await.is(201).body;
+    let third = allocated(&api, third).await;
     assert_eq!((&third["state"], &third["node_uuid"]), (&json!("error"), &Value::Null));
     assert!(third["last_error"].as_str().unwrap().ends_with("requested traits CUSTOM_X."), "{third}");
     for (query, count) in
@@ -300,6 +305,7 @@ async fn several_controllers_share_a_store() {
         group: Some("rack1".to_owned()),
         drivers: vec!["ipmi".to_owned()],
         version: "1".to_owned(),
+        agent_api: None,
         started_at: Timestamp(1_000_000),
         reported_at: Timestamp(2_000_000),
         alive_until: Timestamp(alive_until),

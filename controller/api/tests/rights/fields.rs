@@ -5,7 +5,6 @@ use super::world::World;
 use api::auth::Role;
 use model::ProvisionState;
 use serde_json::{Value, json};
-use store::prelude::*;
 
 /// Field, value, and Ironic's policy (`_authorize_patch_and_get_node` in ironic/api/controllers/v1/node.py).
 fn patches() -> Vec<(&'static str, Value, &'static str)> {

@@ -8,4 +8,4 @@ mod files;
 mod policy;
 mod projects;
 mod token;
-mod world;
+pub mod world;

@@ -7,7 +7,6 @@ use axum::body::Body;
 use axum::http::Request;
 use model::{Node, ProvisionState};
 use serde_json::{Value, json};
-use store::prelude::*;
 
 fn user(relation: &'static str, role: Role) -> String {
     User { relation, role }.header()

@@ -6,7 +6,6 @@ use api::Auth;
 use api::auth::OperatorToken;
 use api::endpoint::OPEN;
 use std::sync::Arc;
-use store::NodeStore;
 
 const TOKEN: &str = "5c0ffee5c0ffee5c0ffee5c0ffee5c0ffee5c0ffee5c0ffee5c0ffee5c0ffee5";
 

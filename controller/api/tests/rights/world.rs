@@ -11,7 +11,6 @@ use model::history::{EventKind, Severity};
 use model::{Certificate, Event, Inventory, Node, ProvisionState, Resource, ResourceKind, Timestamp};
 use serde_json::{Value, json};
 use store::ResourceWrite;
-use store::prelude::*;
 use uuid::Uuid;
 
 pub struct World {

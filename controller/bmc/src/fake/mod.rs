@@ -66,7 +66,10 @@ impl Bmc for Fake {
     }
 
     async fn boot_device(&self) -> Result<BootSetting, BmcError> {
-        Ok(self.with(|machine| machine.boot).await)
+        // What nothing has set is what Ironic's fake always reports.
+        let set = self.with(|machine| machine.boot).await;
+        let (device, persistent) = (set.device.unwrap_or(BootDevice::Pxe), set.persistent.unwrap_or(false));
+        Ok(BootSetting { device: Some(device), persistent: Some(persistent), mode: set.mode })
     }
 
     async fn set_boot_device(
@@ -134,12 +137,15 @@ mod tests {
         let info = Map::new();
         let first = open(&info, "fake-1").unwrap();
         assert_eq!(first.power_state().await.unwrap(), PowerState::Off);
-        first.set_boot_device(BootDevice::Pxe, false, None).await.unwrap();
+        let unset = first.boot_device().await.unwrap();
+        assert_eq!((unset.device, unset.persistent), (Some(BootDevice::Pxe), Some(false)));
+        first.set_boot_device(BootDevice::Cdrom, false, None).await.unwrap();
         first.set_power(PowerTarget::On).await.unwrap();
 
         let again = open(&info, "fake-1").unwrap();
         assert_eq!(again.power_state().await.unwrap(), PowerState::On);
-        assert_eq!(again.boot_device().await.unwrap().device, None, "a one-time override is used up");
+        let used = again.boot_device().await.unwrap();
+        assert_eq!(used.device, Some(BootDevice::Pxe), "a one-time override is used up");
         let event = loop {
             let event = events.recv().await.unwrap();
             if event.node_uuid == "fake-1" {
@@ -147,7 +153,7 @@ mod tests {
             }
         };
         assert_eq!((event.before, event.after), (PowerState::Off, PowerState::On));
-        assert_eq!(event.boot.device, Some(BootDevice::Pxe));
+        assert_eq!(event.boot.device, Some(BootDevice::Cdrom));
 
         cut_power("fake-1");
         assert_eq!(again.power_state().await.unwrap(), PowerState::Off);

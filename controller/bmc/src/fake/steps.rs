@@ -7,10 +7,10 @@ use tokio::time::Instant;
 
 use super::machine::{factory_bios, machine};
 use crate::declared::{Arg, Declared, StepCall, StepEnd};
-use crate::{BmcError, ErrorKind, PowerTarget};
+use crate::{BmcError, ErrorKind};
 
 pub(crate) const DEPLOY_STEPS: &[Declared] =
-    &[Declared::new("deploy", |call, _| Box::pin(deploy(call))).deploy(100).idempotent()];
+    &[Declared::new("deploy", |_, _| Box::pin(deploy())).deploy(100).idempotent()];
 
 pub(crate) const MANAGEMENT_STEPS: &[Declared] = &[
     // Its name and result claim what it does and no more: nothing is erased, nothing configured.
@@ -108,10 +108,9 @@ fn failed(call: &StepCall<'_>, message: &str) -> BmcError {
     BmcError::new(ErrorKind::Step, "", "run a step", message)
 }
 
-/// There is no image: the node is switched on, and what would run on it runs.
-async fn deploy(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {
-    machine(call.node_uuid, |machine| machine.power(call.node_uuid, PowerTarget::On));
-    Ok(StepEnd::Done(json!({"fake": "nothing was written; the node was switched on"})))
+/// There is no image, and nothing to start: the power stays as it is, as with Ironic's.
+async fn deploy() -> Result<StepEnd, BmcError> {
+    Ok(StepEnd::Done(json!({"fake": "nothing was written"})))
 }
 
 async fn reset(call: &StepCall<'_>) -> Result<StepEnd, BmcError> {

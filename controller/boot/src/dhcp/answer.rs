@@ -206,8 +206,11 @@ fn serve(
         }
         MessageType::Request => {
             if server_identifier(message).is_some_and(|server| server != config.server) {
-                // It took another server's offer.
-                leases.release(client.mac);
+                // It took another server's offer. That may be a controller for which this one stands by.
+                let taken = requested(message);
+                if !taken.is_some_and(|address| leases.grant(pool, &reserved, client.mac, address, now)) {
+                    leases.release(client.mac);
+                }
                 return None;
             }
             let renewed = Some(message.ciaddr()).filter(|address| !address.is_unspecified());

@@ -55,6 +55,24 @@ fn file(reply: &Reply) -> Option<&str> {
     reply.message.fname().map(|name| std::str::from_utf8(name).unwrap())
 }
 
+/// A controller that stands by hears which address a client took from the one that answers.
+#[test]
+fn an_address_that_another_server_gave_is_not_given_again() {
+    let (config, mut leases) = (server(), Leases::default());
+    let taken = Ipv4Addr::new(10, 9, 0, 150);
+    let request = |server: Ipv4Addr| {
+        let options = [DhcpOption::ServerIdentifier(server), DhcpOption::RequestedIpAddress(taken)];
+        asking(MessageType::Request, options.to_vec())
+    };
+    assert!(ask(&config, &mut leases, &request(Ipv4Addr::new(10, 9, 0, 2)), Port::Dhcp).is_none());
+    let mut other = asking(MessageType::Discover, vec![DhcpOption::RequestedIpAddress(taken)]);
+    other.set_chaddr(&[0x52, 0x54, 0, 0xab, 0xcd, 2]);
+    let offered = ask(&config, &mut leases, &other, Port::Dhcp).unwrap().message.yiaddr();
+    assert_ne!(offered, taken);
+    let again = asking(MessageType::Discover, Vec::new());
+    assert_eq!(ask(&config, &mut leases, &again, Port::Dhcp).unwrap().message.yiaddr(), taken);
+}
+
 #[test]
 fn each_kind_of_firmware_gets_its_file() {
     let script = "http://10.9.0.1:8080/boot/ipxe?mac=52:54:00:ab:cd:01";

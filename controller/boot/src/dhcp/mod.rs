@@ -10,4 +10,4 @@ mod service;
 pub use answer::{Port, Reply, To, answer};
 pub use config::{DhcpConfig, Mode, Pool};
 pub use leases::{Leases, SharedLeases};
-pub use service::{Dhcp, serve};
+pub use service::{ActiveCheck, Dhcp, serve};

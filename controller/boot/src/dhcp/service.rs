@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::sync::Arc;
 use std::time::Instant;
 
 use dhcproto::v4::Message;
@@ -37,7 +38,11 @@ pub struct Dhcp {
     /// Proxy mode only.
     pxe: Option<UdpSocket>,
     leases: SharedLeases,
+    is_active: ActiveCheck,
 }
+
+/// Whether this server answers now, or only listens, and learns who has which address, because another one answers.
+pub type ActiveCheck = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl Dhcp {
     /// Check the settings and open the sockets, on the one interface only.
@@ -56,13 +61,19 @@ impl Dhcp {
         };
         let dhcp = open(SERVER)?;
         let pxe = if config.mode == Mode::Proxy { Some(open(PXE)?) } else { None };
-        Ok(Self { config, dhcp, pxe, leases: SharedLeases::default() })
+        Ok(Self { config, dhcp, pxe, leases: SharedLeases::default(), is_active: Arc::new(|| true) })
     }
 
     /// The service with its leases kept in `leases`.
     #[must_use]
     pub fn sharing(self, leases: SharedLeases) -> Self {
         Self { leases, ..self }
+    }
+
+    /// The service that stands by for another one: it answers while `is_active` says so.
+    #[must_use]
+    pub fn standing_by(self, is_active: ActiveCheck) -> Self {
+        Self { is_active, ..self }
     }
 
     /// Answer until `shutdown`.
@@ -94,7 +105,7 @@ impl Dhcp {
             return;
         };
         let reply = answer(&self.config, &mut self.leases.lock(), &message, port, Instant::now());
-        let Some(reply) = reply else { return };
+        let Some(reply) = reply.filter(|_| (self.is_active)()) else { return };
         let to = match reply.to {
             To::Broadcast => SocketAddr::from((Ipv4Addr::BROADCAST, CLIENT)),
             To::Client(address) => SocketAddr::from((address, CLIENT)),

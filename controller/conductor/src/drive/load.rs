@@ -28,7 +28,8 @@ impl Conductor {
     /// The inspection rules, and the ports of a node that is inspected.
     async fn rules(&self, node: Uuid) -> Result<Rules, StoreError> {
         let rules = self.store.resources(ResourceKind::InspectionRule, None).await?;
-        Ok(Rules { rules, ports: self.store.resources(ResourceKind::Port, Some(node)).await? })
+        let ports = self.store.resources(ResourceKind::Port, Some(node)).await?;
+        Ok(Rules { rules, ports, drivers: self.members.drivers().to_vec() })
     }
 }
 

@@ -4,6 +4,7 @@ use super::conductor::Conductor;
 use model::{ConductorReport, ProvisionState, Timestamp};
 use std::time::Duration;
 use store::StoreError;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// A smaller difference, in microseconds, is that of the way to the store and back.
@@ -24,6 +25,8 @@ pub(super) struct Pace {
 
 /// Where others take over the nodes of one that is silent. Two reports may be late or lost.
 const SHARED: Pace = Pace { every: Duration::from_secs(2), alive: Duration::from_secs(8) };
+/// How often a controller that starts tries to reach a shared store.
+const JOIN_EVERY: Duration = Duration::from_secs(1);
 /// Where no other controller does; each report is a write to the disk.
 const ALONE: Pace = Pace { every: Duration::from_secs(60), alive: Duration::from_secs(180) };
 
@@ -45,6 +48,22 @@ impl Conductor {
         }
     }
 
+    /// Meet the others before anything is driven. While a shared store cannot be read, this controller knows neither their time, by
+    /// which leases expire, nor who else drives nodes. False when it is stopped before it could.
+    pub(super) async fn join(&self, stop: &CancellationToken) -> bool {
+        loop {
+            self.meet().await;
+            if !self.store.is_shared() || !self.members.alive().is_empty() {
+                return true;
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return false,
+                () = tokio::time::sleep(JOIN_EVERY) => {}
+            }
+        }
+    }
+
     async fn try_to_meet(&self) -> Result<bool, StoreError> {
         self.follow_store().await?;
         let now = self.clock.now();
@@ -53,6 +72,7 @@ impl Conductor {
             group: Some(self.settings.conductor_group.to_lowercase()).filter(|group| !group.is_empty()),
             drivers: self.members.drivers().to_vec(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            agent_api: self.members.agent_api().cloned(),
             started_at: self.started_at,
             reported_at: now,
             alive_until: now.after(self.pace().alive),

@@ -58,7 +58,9 @@ impl Conductor {
         let mut bell = self.store.bell().listen();
         let places = Places::new(PlaceLimits::of(&self.settings));
         let mut workers = Workers { tasks: JoinSet::new(), places, stop: stop.clone() };
-        self.meet().await;
+        if !self.join(&stop).await {
+            return;
+        }
         self.release_stale_leases().await;
         let mut look_at = Instant::now();
         let mut meet_at = Instant::now() + self.pace().every;

@@ -70,7 +70,8 @@ impl Conductor {
             let node = node.ok_or_else(|| StoreError::not_found(Noun::Node, pass.node))?;
             let abilities = Err("not asked for".to_owned());
             let snapshot = Snapshot::of(node, contact, abilities, self.listening_since(), self.clock.now());
-            let change = stages::give_up(&snapshot, &self.settings, panic);
+            let text = format!("internal: the controller panicked while it worked on the node: {panic}");
+            let change = stages::give_up(&snapshot, &self.settings, &text);
             match self.record(snapshot.node, change, lease).await {
                 // The API wrote meanwhile: decide on what it wrote.
                 Err(StoreError::Stale(_)) => {}

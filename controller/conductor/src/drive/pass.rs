@@ -6,8 +6,8 @@ use super::load::{needs_catalogue, needs_inventory};
 use super::record::attributed;
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::stages::{apply_outcome, decide};
-use model::Node;
 use model::history::StateAtEvent;
+use model::{Contact, Node, Timestamp};
 use store::StoreError;
 use uuid::Uuid;
 
@@ -20,15 +20,26 @@ pub struct Pass {
     pub node: Uuid,
     /// The lease, while it is held.
     pub lease: Option<HeldLease>,
+    /// Why the pass goes on later, while nothing has changed.
+    pub later: Option<Later>,
     /// The node as it was last read: the store is only asked whether it still is like that, except once after the
     /// lease was taken, so that everything that is written under a lease was read under it.
     known: Option<Node>,
 }
 
+/// What a pass waits for, without a place among those that run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Later {
+    /// Another controller holds the lease.
+    Held,
+    /// A call that the controller before may have begun has ended then. The lease is kept.
+    Settled(Timestamp),
+}
+
 impl Pass {
     /// The first pass over a node.
     pub fn of(node: Uuid) -> Self {
-        Self { node, lease: None, known: None }
+        Self { node, lease: None, later: None, known: None }
     }
 
     /// The node as it was last read, if it is still as it was then.
@@ -53,30 +64,54 @@ impl Pass {
 impl Conductor {
     /// One pass over a node: until it sleeps, or another controller has it.
     pub(super) async fn pass(&self, pass: &mut Pass) {
+        pass.later = None;
+        if pass.lease.is_none() && !self.begins(pass).await {
+            return;
+        }
+        self.turns(pass).await;
+        if pass.later.is_none()
+            && let Some(held) = pass.lease.take()
+        {
+            self.release_lease(held).await;
+        }
+    }
+
+    /// Take the lease, if there is something to do. False if not.
+    async fn begins(&self, pass: &mut Pass) -> bool {
         let uuid = pass.node;
         // Read without the lease first: most bells need nothing, and a lease costs two writes.
         match self.load(uuid, pass.known.take()).await {
             Ok(snapshot) => {
                 if !self.members.drives(&snapshot.node) {
-                    return;
+                    return false;
                 }
                 if is_as_stored(&decide(&snapshot, &self.settings), &snapshot.node) {
                     pass.known = Some(snapshot.node);
-                    return;
+                    return false;
                 }
             }
-            Err(StoreError::NotFound { .. }) => return,
+            Err(StoreError::NotFound { .. }) => return false,
             Err(error) => {
-                return tracing::error!(node_uuid = %uuid, error = %error.chain(), "cannot load the node");
+                tracing::error!(node_uuid = %uuid, error = %error.chain(), "cannot load the node");
+                return false;
             }
         }
         match self.take_lease(uuid).await {
             Ok(Some(held)) => pass.lease = Some(held),
-            Ok(None) => return,
+            // It may be that of a controller that has died, and nothing rings when it expires.
+            Ok(None) => pass.later = Some(Later::Held),
+            // Removed since it was read.
+            Err(StoreError::NotFound { .. }) => {}
             Err(error) => {
-                return tracing::error!(node_uuid = %uuid, error = %error.chain(), "cannot take the lease");
+                tracing::error!(node_uuid = %uuid, error = %error.chain(), "cannot take the lease");
             }
         }
+        pass.lease.is_some()
+    }
+
+    /// Decisions and what follows from them, until the node sleeps.
+    async fn turns(&self, pass: &mut Pass) {
+        let uuid = pass.node;
         loop {
             match self.turn(pass).await {
                 Ok(true) => {}
@@ -94,9 +129,6 @@ impl Conductor {
                 }
             }
         }
-        if let Some(held) = pass.lease.take() {
-            self.release_lease(held).await;
-        }
     }
 
     async fn renew(&self, pass: &mut Pass) -> Result<(), StoreError> {
@@ -106,7 +138,13 @@ impl Conductor {
     /// One decision and what follows from it. False when the node sleeps.
     async fn turn(&self, pass: &mut Pass) -> Result<bool, StoreError> {
         let snapshot = self.load(pass.node, pass.known.take()).await?;
-        let stored = match decide(&snapshot, &self.settings) {
+        let decision = decide(&snapshot, &self.settings);
+        if let Some(at) = self.settles_at(pass, &snapshot.contact, &decision)? {
+            pass.known = Some(snapshot.node);
+            pass.later = Some(Later::Settled(at));
+            return Ok(false);
+        }
+        let stored = match decision {
             Decision::Sleep { wait, wake_at } => {
                 let mut node = snapshot.node;
                 if node.wait != wait || node.next_wake_at != wake_at {
@@ -132,6 +170,18 @@ impl Conductor {
         Ok(true)
     }
 
+    /// When this controller may do what was decided, if it is too soon: another one may have died in a call that is still under way.
+    fn settles_at(
+        &self,
+        pass: &mut Pass,
+        contact: &Contact,
+        decision: &Decision,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let (Decision::Act(action) | Decision::Begin(_, action)) = decision else { return Ok(None) };
+        let call = self.executor.unfenced_call(contact, action);
+        Ok(pass.held()?.settles_at(call, self.clock.now()))
+    }
+
     /// Do an action and store its outcome.
     async fn perform(
         &self,
@@ -143,8 +193,7 @@ impl Conductor {
         let held = pass.held()?;
         let (node, contact) = (&snapshot.node, &snapshot.contact);
         let acting = self.executor.act(held.lease.epoch, node, contact, action);
-        let call = self.executor.unfenced_call(contact, action);
-        let outcome = self.while_held(held, call, acting).await?;
+        let outcome = self.while_held(held, acting).await?;
         if let Outcome::Failed(error) = &outcome {
             tracing::warn!(node_uuid = %uuid, error = %error.text, "an action failed");
         }

@@ -18,12 +18,12 @@ impl Conductor {
         mut change: Change,
         lease: Lease,
     ) -> Result<Node, StoreError> {
-        let uuid = before.uuid;
+        let (uuid, held) = (before.uuid, Some(lease));
         if change.forget_agent {
-            self.store.forget_agent(uuid, change.next_boot.take()).await?;
+            self.store.forget_agent(uuid, change.next_boot.take(), held).await?;
         }
         for (kind, catalogue) in std::mem::take(&mut change.catalogues) {
-            self.store.put_catalogue(uuid, kind, catalogue).await?;
+            self.store.put_catalogue(uuid, kind, catalogue, held).await?;
         }
         let inspected = change.inspected.take();
         if change.node == before && change.events.is_empty() && inspected.is_none() {
@@ -36,11 +36,11 @@ impl Conductor {
             None => None,
         };
         let Change { node, events, .. } = change;
-        let (lease, logged) = (Some(lease), events.clone());
+        let logged = events.clone();
         let stored = match (certificate, inspected) {
-            (Some(certificate), _) => self.store.certify(node, events, lease, certificate).await?,
-            (None, Some(inspected)) => self.store.update_inspected(node, events, lease, *inspected).await?,
-            (None, None) => self.store.update_node(node, events, lease).await?,
+            (Some(certificate), _) => self.store.certify(node, events, held, certificate).await?,
+            (None, Some(inspected)) => self.store.update_inspected(node, events, held, *inspected).await?,
+            (None, None) => self.store.update_node(node, events, held).await?,
         };
         log_events(&stored, &logged);
         Ok(stored)

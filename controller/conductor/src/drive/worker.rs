@@ -1,8 +1,9 @@
 //! The task that drives one node.
 
 use super::conductor::Conductor;
+use super::lease::LOOK_EVERY;
 use super::panics;
-use super::pass::Pass;
+use super::pass::{Later, Pass};
 use super::places::{Places, Share};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -45,8 +46,30 @@ impl Worker {
                     }
                 }
             }
+            if let Some(later) = pass.later.take() {
+                drop(place);
+                tokio::select! {
+                    // A lease that is kept expires, so that the next controller waits, too.
+                    () = stop.cancelled() => return,
+                    () = self.await_turn(&mut pass, later) => continue,
+                }
+            }
             if self.finish_unless_woken() {
                 return;
+            }
+        }
+    }
+
+    /// Wait until the pass may go on, for others to have the place meanwhile.
+    async fn await_turn(&self, pass: &mut Pass, later: Later) {
+        match later {
+            Later::Held => tokio::time::sleep(LOOK_EVERY).await,
+            Later::Settled(at) => {
+                if let Some(held) = &mut pass.lease
+                    && self.conductor.keep_lease(held, at).await.is_err()
+                {
+                    pass.lease = None;
+                }
             }
         }
     }

@@ -16,7 +16,7 @@ use model::interface::{self, AddPorts, InterfaceEvidence, Mac, PortChanges};
 use model::inventory::properties;
 use model::request::event;
 use model::run::Cursor;
-use model::{Inventory, Resource, Timestamp, storage};
+use model::{Inventory, Node, Resource, Timestamp, storage};
 use serde_json::Value;
 use store::Inspected;
 
@@ -160,6 +160,30 @@ fn add_ports(view: &View) -> AddPorts {
     }
 }
 
+/// After a rule has chosen another driver: its interfaces are its own defaults, unless it has those that the node names.
+///
+/// # Errors
+/// It is no driver of this controller.
+fn fit_driver(node: &mut Node, before: &str, drivers: &[String]) -> Result<(), String> {
+    if node.driver == before {
+        return Ok(());
+    }
+    let offered =
+        bmc::interfaces(&node.driver).filter(|_| drivers.contains(&node.driver)).ok_or_else(|| {
+            format!(
+                "inspection rules set driver {:?}, which is not enabled; enabled are {}",
+                node.driver,
+                drivers.join(", ")
+            )
+        })?;
+    node.interfaces.retain(|field, named| {
+        let interface = field.strip_suffix("_interface").unwrap_or(field);
+        let of = offered.iter().find(|of| of.name == interface);
+        of.is_some_and(|of| of.enabled.iter().any(|known| known.name == *named))
+    });
+    Ok(())
+}
+
 /// Apply the inspection rules to what was found, and put the result into `change`.
 ///
 /// # Errors
@@ -170,7 +194,7 @@ fn apply_rules(
     ports: PortChanges,
     change: &mut Change,
 ) -> Result<(), String> {
-    let (Rules { rules, ports: read }, now) = (&view.snapshot.rules, view.snapshot.now);
+    let (Rules { rules, ports: read, drivers }, now) = (&view.snapshot.rules, view.snapshot.now);
     let PortChanges { known, new, waiting: _ } = ports;
     let found = Findings {
         node: change.node.clone(),
@@ -179,7 +203,8 @@ fn apply_rules(
         plugin_data: inventory.plugin_data.clone(),
     };
     let Applied { findings, notes } = apply(rules, found).map_err(|failure| failure.to_string())?;
-    change.node = findings.node;
+    let before = std::mem::replace(&mut change.node, findings.node);
+    fit_driver(&mut change.node, &before.driver, drivers)?;
     for Note { level, text } in notes {
         let severity = if level >= Level::Error { Severity::Error } else { Severity::Info };
         change.events.push(event(EventKind::Agent, severity, format!("inspection rule: {text}"), now));

@@ -24,8 +24,9 @@
 //! fast_track.rs        the ramdisk of a cleaning, kept running for a deployment
 //! power_loss.rs        a node that boots has no power any more
 //! power.rs             the BMC has not reached the requested power state yet
-//! panicked.rs          the passes over the node panicked too often
+//! panicked.rs          what the controller gives up: the passes over the node panicked too often
 //! medium.rs            the boot medium of virtual media
+//! restored.rs          the row of the node is of a backup
 //! fail.rs              retried, failed, aborted; logs.rs: the ramdisk's logs
 //! transition.rs        provision states; wait.rs: waits; view.rs: the snapshot with its run
 //! ```
@@ -50,6 +51,7 @@ mod plan;
 mod power;
 mod power_loss;
 mod replan;
+mod restored;
 mod run;
 mod second_agent;
 mod start;
@@ -64,6 +66,7 @@ use crate::settings::Settings;
 pub use boot::BOOT_DEVICE_NEW;
 use model::{PowerTarget, ProvisionState};
 pub use panicked::give_up;
+pub use restored::after_restore;
 
 /// What to do next for the node of this snapshot.
 pub fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {

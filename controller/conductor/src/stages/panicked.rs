@@ -1,4 +1,5 @@
-//! The passes over a node panicked too often in a row: what the controller was about to do with it fails.
+//! The controller gives up what it was about to do with a node: the passes over it panicked too often in a row, or its row is of
+//! a backup.
 
 use super::transition::pass;
 use super::view::View;
@@ -14,8 +15,8 @@ use std::time::Duration;
 
 /// A run fails as any run does. Without one, a node that is verified or adopted fails to be; a node at rest loses what
 /// was still to be done for it and goes into maintenance, as Ironic does with a node whose power it cannot read.
-pub fn give_up(snapshot: &Snapshot, settings: &Settings, panic: &str) -> Change {
-    let text = format!("internal: the controller panicked while it worked on the node: {panic}");
+pub fn give_up(snapshot: &Snapshot, settings: &Settings, text: &str) -> Change {
+    let text = text.to_owned();
     let node = &snapshot.node;
     match node.provision_state {
         ProvisionState::Verifying | ProvisionState::Adopting => {

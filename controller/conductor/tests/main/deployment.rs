@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
+use store::memory::MemoryStore;
 use store::prelude::*;
 
 const SECRET: &str = "hunter2";
@@ -27,7 +28,12 @@ fn with_image(node: &mut Node) {
 
 /// A node with the steps of `direct`, whose agent offers `write_image`, too, and a step between the others.
 pub async fn world() -> Arc<World> {
-    let world = World::new().await;
+    world_with(MemoryStore::new()).await
+}
+
+/// The same with this store.
+pub async fn world_with(store: MemoryStore) -> Arc<World> {
+    let world = World::with(store).await;
     world.put(ProvisionState::Available, with_image).await;
     let able = Builtin::default().abilities("redfish", &BTreeMap::new()).unwrap();
     *world.abilities.lock().unwrap() = able;

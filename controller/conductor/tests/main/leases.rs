@@ -1,13 +1,14 @@
 //! Leases that a controller which was killed left behind, and those that one loses.
 
-use crate::situation::heard;
+use crate::situation::{catalogue_step, heard};
 use crate::world::{Running, World};
 use bmc::Builtin;
 use conductor::agent_client::AgentClient;
 use conductor::decision::Action;
 use conductor::{Executor, LiveExecutor, Settings};
 use model::agent::AgentKind;
-use model::{Contact, PowerState, PowerTarget, ProvisionState, StepKind};
+use model::{Contact, PlannedStep, PowerState, PowerTarget, ProvisionState, RunKind, StepKind};
+use serde_json::Map;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Clock, Lease, SystemClock, prelude::*};
@@ -73,21 +74,33 @@ async fn a_process_that_was_stopped_does_nothing_under_its_old_lease() {
     assert_eq!(*world.unleased.lock().unwrap(), [] as [&str; 0]);
 }
 
-/// A call to a BMC, and to an agent that knows of no epochs, ends before anyone else has the lease.
+/// A change that a BMC is asked for, or an agent that knows of no epochs, waits until a call of the controller before has ended.
 #[tokio::test]
-async fn calls_that_are_never_refused_end_before_a_take_over() {
+async fn changes_that_are_never_refused_wait_for_those_of_the_controller_before() {
     let timeout = Duration::from_secs(60);
     let clock = Arc::new(SystemClock::default());
     let agents = AgentClient::new(timeout);
     let executor = LiveExecutor::new(Arc::new(Builtin::default()), agents, clock, Settings::default());
     let (ours, theirs) = (heard("boot-1"), Contact { agent: Some(AgentKind::Ipa), ..heard("boot-1") });
     let ask = Action::AskCommand { command_id: "c".into() };
+    let step = Box::new(PlannedStep { step: catalogue_step("erase_devices", 10), given: Map::new() });
+    let run = |polling| Action::RunStep {
+        command_id: "c".into(),
+        kind: StepKind::Clean,
+        step: step.clone(),
+        polling,
+    };
+    let send = Action::SendStep { command_id: "c".into(), run: RunKind::AutomatedClean, step: step.clone() };
     for (action, of_ours, of_theirs) in [
         (Action::SetPower(PowerTarget::Off), bmc::LONGEST_REQUEST, bmc::LONGEST_REQUEST),
         (Action::SetBootDevice, bmc::LONGEST_REQUEST, bmc::LONGEST_REQUEST),
-        (Action::ReadPower, bmc::LONGEST_REQUEST, bmc::LONGEST_REQUEST),
-        (ask, Duration::ZERO, timeout),
-        (Action::AskSteps(StepKind::Clean), Duration::ZERO, timeout),
+        (run(false), bmc::LONGEST_REQUEST, bmc::LONGEST_REQUEST),
+        (send, Duration::ZERO, timeout),
+        // They change nothing.
+        (run(true), Duration::ZERO, Duration::ZERO),
+        (Action::ReadPower, Duration::ZERO, Duration::ZERO),
+        (ask, Duration::ZERO, Duration::ZERO),
+        (Action::AskSteps(StepKind::Clean), Duration::ZERO, Duration::ZERO),
     ] {
         assert_eq!(executor.unfenced_call(&ours, &action), of_ours, "{action:?}");
         assert_eq!(executor.unfenced_call(&theirs, &action), of_theirs, "{action:?}");

@@ -14,6 +14,7 @@ mod checkpoints;
 mod cleaning;
 mod clock_jumps;
 mod connections;
+mod deleted;
 mod deployed_disk;
 mod deployment;
 mod deployment_images;

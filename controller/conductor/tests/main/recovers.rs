@@ -174,6 +174,19 @@ fn an_agent_that_is_back_is_asked_at_once() {
     assert!(matches!(decide(&snapshot(node, heard("boot-1"), NOW), &settings), Decision::Sleep { .. }));
 }
 
+/// It hangs once: the order to stop is not forgotten at each look.
+#[test]
+fn a_hung_step_that_goes_on_is_cancelled_as_often_as_any_action_is_tried() {
+    let settings = Settings::default();
+    let limit = settings.step_timeout_s;
+    let node = in_step(|run| (run.hung, run.attempts) = (Some("the step hangs".into()), 1));
+    let change =
+        apply_outcome(&snapshot(node, runs(limit), at(limit)), &ask(), status(Status::Running), &settings);
+    let run = change.node.run.unwrap();
+    assert_eq!((run.hung.as_deref(), run.attempts), (Some("the step hangs"), 3));
+    assert!(change.events.is_empty(), "{:?}", change.events);
+}
+
 #[test]
 fn the_end_of_a_hung_step_is_believed_at_the_last_look() {
     let last = |outcome: Outcome| {
@@ -232,6 +245,27 @@ fn a_question_without_an_answer_does_not_fail_a_step_that_goes_on_outside() {
     let run = after(true).run.unwrap();
     assert!(matches!(run.cursor, Cursor::OutOfBand { polling: true, .. }) && run.attempts == 1);
     assert_eq!(after(false).provision_state, ProvisionState::CleanFail, "it is not known whether it began");
+}
+
+#[test]
+fn a_step_of_an_interface_is_asked_about_as_often_as_any_action_is_tried() {
+    let settings = Settings::default();
+    let cursor = Cursor::OutOfBand { command_id: "c0".into(), at: NOW, polling: true };
+    let mut node = node(ProvisionState::CleanWait, cursor, 1);
+    node.run.as_mut().unwrap().plan.as_mut().unwrap()[1].step.in_band = false;
+    for attempt in 1..=settings.max_attempts {
+        let action = match decide(&snapshot(node.clone(), Contact::default(), NOW), &settings) {
+            Decision::Act(action @ Action::RunStep { polling: true, .. }) => action,
+            other => panic!("{other:?}"),
+        };
+        let snapshot = snapshot(node, Contact::default(), NOW);
+        node = apply_outcome(&snapshot, &action, unreachable_peer(), &settings).node;
+        if attempt < settings.max_attempts {
+            assert_eq!(node.run.as_ref().unwrap().attempts, attempt, "{}", error(&node));
+            node.next_wake_at = Some(NOW);
+        }
+    }
+    assert_eq!(node.provision_state, ProvisionState::CleanFail);
 }
 
 /// It may have ended while no controller ran.

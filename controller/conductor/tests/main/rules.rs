@@ -78,10 +78,11 @@ fn what_rules_change_is_one_change() {
         ruled: false,
     };
     snapshot.inventory = Some(inventory.clone());
-    snapshot.rules = Rules { rules: vec![rule(json!({"actions": actions}))], ports };
+    let drivers = vec!["fake-hardware".to_owned(), "redfish".to_owned()];
+    snapshot.rules = Rules { rules: vec![rule(json!({"actions": actions}))], ports, drivers };
     let settings = Settings::default();
     let Decision::Record(change) = decide(&snapshot, &settings) else { panic!("nothing is recorded") };
-    assert_ne!(change.node.run.as_ref().unwrap().cursor, Cursor::AwaitInventory);
+    assert_eq!(change.node.run.as_ref().unwrap().cursor, Cursor::TearDown, "an inspection has no steps");
     assert!(change.node.traits.contains("CUSTOM_X"));
     assert!(change.events.iter().any(|event| event.text == "inspection rule: seen"), "{:?}", change.events);
     let inspected = change.inspected.as_ref().expect("an inventory and ports");
@@ -148,4 +149,51 @@ fn what_rules_change_is_one_change() {
     let change = apply_outcome(&snapshot, &Action::InspectBmc, Outcome::Inventory(report), &settings);
     assert_eq!(change.node.provision_state, ProvisionState::InspectFail);
     assert_eq!(change.inspected, None);
+}
+
+/// The situation in which an agent's report is there and these actions are the only rule.
+fn reported(actions: serde_json::Value) -> conductor::decision::Snapshot {
+    let mut node = crate::situation::node(ProvisionState::InspectWait, Cursor::AwaitInventory, 0);
+    let mut run = Run::new(RunKind::Inspect, NOW);
+    (run.cursor, run.booted) = (Cursor::AwaitInventory, true);
+    node.run = Some(run);
+    node.driver = "fake-hardware".into();
+    for (interface, implementation) in [("boot", "fake"), ("inspect", "agent")] {
+        node.interfaces.insert(format!("{interface}_interface"), implementation.into());
+    }
+    let mut snapshot = crate::situation::snapshot(node, Contact::default(), NOW);
+    let (inventory, plugin_data) = (json!({}), json!({}));
+    snapshot.inventory =
+        Some(Inventory { inventory, plugin_data, at: NOW, source: "agent".into(), ruled: false });
+    let drivers = vec!["fake-hardware".to_owned(), "redfish".to_owned()];
+    snapshot.rules = Rules { rules: vec![rule(json!({"actions": actions}))], ports: Vec::new(), drivers };
+    snapshot
+}
+
+#[test]
+fn a_rule_chooses_a_driver_that_is_enabled() {
+    let choose = |driver: &str| {
+        let actions = json!([{"op": "set-attribute", "args": ["/driver", driver]}]);
+        let Decision::Record(change) = decide(&reported(actions), &Settings::default()) else {
+            panic!("nothing is recorded")
+        };
+        change.node
+    };
+    let node = choose("redfish");
+    assert_eq!((node.driver.as_str(), node.last_error), ("redfish", None));
+    // What both drivers have stays, the rest are defaults of the new one.
+    let kept: Vec<_> = node.interfaces.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(kept, [("inspect_interface", "agent")]);
+    for strange in ["idrac", "ipmi"] {
+        let node = choose(strange);
+        assert_eq!(node.driver, "fake-hardware");
+        let says = format!(
+            "inspection rules set driver {strange:?}, which is not enabled; enabled are fake-hardware, redfish"
+        );
+        assert!(
+            node.last_error.as_deref().is_some_and(|error| error.contains(&says)),
+            "{:?}",
+            node.last_error
+        );
+    }
 }

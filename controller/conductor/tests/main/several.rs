@@ -1,12 +1,13 @@
 //! Several controllers that share a store.
 
+use crate::deployment;
 use crate::world::{Running, World};
 use conductor::Settings;
-use model::{ProvisionState, Verb};
+use model::{PowerState, ProvisionState, Verb};
 use std::sync::Arc;
 use std::time::Duration;
 use store::memory::MemoryStore;
-use store::prelude::*;
+use store::{Clock, prelude::*};
 use tokio::time::{Instant, sleep};
 
 /// How long the others may take to begin where one has died.
@@ -14,7 +15,14 @@ const TAKE_OVER: Duration = Duration::from_secs(15);
 
 /// Two controllers in the middle of the first step of a cleaning; the one that drives the node, and the other.
 async fn in_the_middle_of_a_step() -> (Arc<World>, (String, Running), (String, Running)) {
-    let world = World::with(MemoryStore::shared()).await;
+    in_the_middle_of(World::with(MemoryStore::shared()).await, Verb::Provide).await
+}
+
+/// The same of any verb.
+async fn in_the_middle_of(
+    world: Arc<World>,
+    verb: Verb,
+) -> (Arc<World>, (String, Running), (String, Running)) {
     let mut all: Vec<(String, Running)> = Vec::new();
     for name in ["c1", "c2"] {
         all.push((name.to_owned(), world.conductor_named(name, Settings::default())));
@@ -25,7 +33,7 @@ async fn in_the_middle_of_a_step() -> (Arc<World>, (String, Running), (String, R
     }
     sleep(Duration::from_secs(3)).await;
     let before = world.actors.lock().unwrap().len();
-    world.verb(Verb::Provide).await;
+    world.verb(verb).await;
     while world.ran().is_empty() {
         sleep(Duration::from_millis(100)).await;
     }
@@ -60,6 +68,25 @@ async fn the_nodes_of_a_controller_that_dies_are_taken_over() {
     let took = until_it_acts(&world, &other).await;
     assert!(took <= TAKE_OVER, "{took:?}");
     arrives_with_each_step_run_once(&world).await;
+}
+
+/// specs/deploy-steps.txt: "the deployment can continue on any conductor that supports the node".
+#[tokio::test(start_paused = true)]
+async fn a_deployment_goes_on_at_another_controller() {
+    let world = deployment::world_with(MemoryStore::shared()).await;
+    let (world, (_, (_, task)), (other, _running)) = in_the_middle_of(world, Verb::Deploy).await;
+    task.abort();
+    let took = until_it_acts(&world, &other).await;
+    assert!(took <= TAKE_OVER, "{took:?}");
+    let node = world.until_state(ProvisionState::Active).await;
+    assert_eq!(node.last_error, None);
+    let by_the_agent =
+        |name: &&String| ["write_image", "tune", "install_bootloader"].contains(&name.as_str());
+    let ran = world.ran();
+    let ran: Vec<&String> = ran.iter().filter(by_the_agent).collect();
+    assert_eq!(ran, ["write_image", "tune", "install_bootloader"], "each once");
+    assert_eq!(world.boots_from.lock().unwrap().as_deref(), Some("disk"));
+    assert_eq!(*world.unleased.lock().unwrap(), [] as [&str; 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,4 +138,66 @@ async fn a_node_waits_for_a_controller_of_its_group() {
     let _own = world.conductor_named("c1", of("Rack1"));
     world.until_state(ProvisionState::Available).await;
     assert!(world.actors.lock().unwrap().iter().all(|actor| actor == "c1"));
+}
+
+/// A BMC refuses nothing, and what it was asked for by the controller that died may come late. So the other one has the node soon, and
+/// waits with what it changes itself.
+#[tokio::test(start_paused = true)]
+async fn a_change_waits_for_a_call_of_the_controller_that_died() {
+    let world = World::with(MemoryStore::shared()).await;
+    world.put(ProvisionState::Manageable, |node| node.power_state = Some(PowerState::On)).await;
+    *world.action_time.lock().unwrap() = Duration::from_secs(10);
+    let settings = Settings { power_sync_s: 0, ..Settings::default() };
+    let all = ["c1", "c2"].map(|name| (name, world.conductor_named(name, settings.clone())));
+    sleep(Duration::from_secs(5)).await;
+    world.verb(Verb::Provide).await;
+    while world.actions().last().is_none_or(|action| action != "SetPower") {
+        sleep(Duration::from_millis(100)).await;
+    }
+    let (dead, done) = (world.actors.lock().unwrap().last().unwrap().clone(), world.actions().len());
+    let (begun, other) = (Instant::now(), if dead == "c1" { "c2" } else { "c1" });
+    all.iter().find(|(name, _)| *name == dead).unwrap().1.1.abort();
+
+    let holder = || async { world.store.lease_holder(world.node, world.clock.now()).await.unwrap() };
+    while holder().await.as_deref() != Some(other) {
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert!(begun.elapsed() <= TAKE_OVER, "{:?}", begun.elapsed());
+    while world.actions().len() == done {
+        assert_eq!(holder().await.as_deref(), Some(other), "it keeps the lease while it waits");
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(world.actions()[done], "SetPower");
+    assert!(begun.elapsed() >= bmc::LONGEST_REQUEST + Duration::from_secs(9), "{:?}", begun.elapsed());
+    arrives_with_each_step_run_once(&world).await;
+}
+
+/// Nothing rings when a lease expires, and the node is not due.
+#[tokio::test(start_paused = true)]
+async fn a_node_whose_bell_rang_while_it_was_held_is_driven_when_the_lease_expires() {
+    let world = World::with(MemoryStore::shared()).await;
+    let _running = world.conductor_named("c1", Settings::default());
+    sleep(Duration::from_secs(3)).await;
+    let now = world.clock.now();
+    let until = now.after(Duration::from_secs(12));
+    world.store.take_lease(world.node, "dead", now, until).await.unwrap().unwrap();
+    world.put(ProvisionState::Verifying, |node| node.next_wake_at = None).await;
+    let begun = Instant::now();
+    world.until("verified", |node| node.provision_state != ProvisionState::Verifying).await;
+    assert!(begun.elapsed() <= TAKE_OVER, "{:?}", begun.elapsed());
+}
+
+/// Another controller could take the node over at once, and would not know that this one may have died in a call.
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_starts_again_leaves_its_old_leases() {
+    let world = World::with(MemoryStore::shared()).await;
+    world.put(ProvisionState::CleanFail, |node| node.next_wake_at = None).await;
+    let now = world.clock.now();
+    world.store.take_lease(world.node, "c1", now, now.after(Duration::from_secs(12))).await.unwrap().unwrap();
+    let _running = world.conductor_named("c1", Settings { power_sync_s: 0, ..Settings::default() });
+    let holder = || async { world.store.lease_holder(world.node, world.clock.now()).await.unwrap() };
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(holder().await.as_deref(), Some("c1"));
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(holder().await, None);
 }

@@ -4,17 +4,19 @@ use crate::change::{Change, rows};
 use crate::database::Client;
 use crate::document::{cell, decode, encode};
 use crate::failure::failed;
+use crate::migrate::{self, MIGRATIONS};
 use crate::text;
 use model::{ConductorReport, Timestamp};
 use store::Result;
 
-/// Put a report in the place of the one of its controller.
+/// Put a report in the place of the one of its controller, with the newest schema that it knows.
 pub async fn put(change: &Change, report: &ConductorReport) -> Result<()> {
-    const PUT: &str = "INSERT INTO conductor (hostname, doc) VALUES ($1, $2)
-        ON CONFLICT (hostname) DO UPDATE SET doc = excluded.doc";
+    const PUT: &str = "INSERT INTO conductor (hostname, doc, schema) VALUES ($1, $2, $3)
+        ON CONFLICT (hostname) DO UPDATE SET doc = excluded.doc, schema = excluded.schema";
     let hostname = &report.hostname;
     let doc = encode("conductor", hostname, report)?;
-    let written = change.execute(PUT, &[&&*text::stored(hostname), &doc]).await;
+    let knows = migrate::number(MIGRATIONS.len());
+    let written = change.execute(PUT, &[&&*text::stored(hostname), &doc, &knows]).await;
     written.map(drop).map_err(failed(format_args!("writing the report of controller {hostname}")))
 }
 

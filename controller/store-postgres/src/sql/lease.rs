@@ -66,6 +66,14 @@ pub async fn is_newest(change: &Change, lease: Lease) -> Result<bool> {
     found.map(|row| row.is_some()).map_err(failed(format_args!("reading the lease of node {}", lease.node)))
 }
 
+/// Refuses a write under a lease of this node that is not the newest.
+pub async fn check(change: &Change, node: Uuid, lease: Option<Lease>) -> Result<()> {
+    match lease {
+        Some(lease) if lease.node != node || !is_newest(change, lease).await? => Err(StoreError::Stale(node)),
+        _ => Ok(()),
+    }
+}
+
 /// The holders of the leases of these nodes that are not expired.
 pub async fn holders(client: &Client, nodes: &[Uuid], now: Timestamp) -> Result<BTreeMap<Uuid, String>> {
     let found =
@@ -80,6 +88,22 @@ pub async fn of_holder(client: &Client, holder: &str) -> Result<Vec<Uuid>> {
     let sql = "SELECT node FROM lease WHERE holder = $1 ORDER BY node";
     let found = rows(client, sql, &[&&*text::stored(holder)]).await.map_err(failed("reading leases"))?;
     found.iter().map(|row| cell(row, 0)).collect()
+}
+
+/// The last number of the sequence that was given. The upper half of an epoch, which is of the server, is not in it
+/// (migrations/0002): where a backup was restored to an earlier point in time, that is newer than before, and the sequence is not.
+pub async fn last_number(client: &Client) -> Result<u64> {
+    let found = rows(client, "SELECT last_value FROM lease_epoch", &[]).await;
+    let found = found.map_err(failed("reading the last epoch of leases"))?;
+    let last = found.first().map(|row| cell::<i64>(row, 0)).transpose()?;
+    Ok(last.unwrap_or_default().cast_unsigned())
+}
+
+/// Give no number up to this one any more.
+pub async fn raise(change: &Change, to: u64) -> Result<()> {
+    const RAISE: &str = "SELECT setval('lease_epoch', GREATEST($1, nextval('lease_epoch')))";
+    let raised = change.query(RAISE, &[&to.cast_signed()]).await;
+    raised.map(drop).map_err(failed("setting the next epoch of leases"))
 }
 
 /// Move the ends of all leases.

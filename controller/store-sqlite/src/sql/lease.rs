@@ -8,7 +8,7 @@ use crate::writer::Change;
 use crate::written::{LeaseState, Written};
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
-use store::{Lease, Result};
+use store::{Lease, Result, StoreError};
 use uuid::Uuid;
 
 pub fn take(
@@ -73,6 +73,14 @@ pub fn is_newest(connection: &Connection, lease: Lease) -> Result<bool> {
         .map_err(failed(format_args!("reading the lease of node {}", lease.node)))
 }
 
+/// Refuses a write under a lease of this node that is not the newest.
+pub fn check(connection: &Connection, node: Uuid, lease: Option<Lease>) -> Result<()> {
+    match lease {
+        Some(lease) if lease.node != node || !is_newest(connection, lease)? => Err(StoreError::Stale(node)),
+        _ => Ok(()),
+    }
+}
+
 /// The lease of a node.
 fn of_node(connection: &Connection, node: Uuid) -> Result<LeaseState> {
     let found = connection
@@ -109,6 +117,20 @@ pub fn last_epoch(connection: &Connection) -> Result<u64> {
         .and_then(|mut statement| statement.query_row([], |row| row.get(0)).optional())
         .map_err(failed("reading the last epoch of leases"))?;
     Ok(last.unwrap_or_default().cast_unsigned())
+}
+
+/// Give no epoch up to this one any more.
+pub fn raise_epochs(change: &Change<'_>, to: u64) -> Result<()> {
+    let doing = failed("setting the next epoch of leases");
+    let raised = || -> rusqlite::Result<usize> {
+        let of_lease = "WHERE name = 'lease'";
+        let to = to.cast_signed();
+        match change.execute(&format!("UPDATE sqlite_sequence SET seq = max(seq, ?1) {of_lease}"), [to])? {
+            0 => change.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('lease', ?1)", [to]),
+            updated => Ok(updated),
+        }
+    };
+    raised().map(drop).map_err(doing)
 }
 
 /// Move the ends of all leases.

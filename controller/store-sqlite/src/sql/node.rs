@@ -63,11 +63,7 @@ pub fn update(change: &mut Change<'_>, doc: &Document, events: &[Event], lease: 
     if stored.checked_add(1) != Some(node.version) {
         return Err(StoreError::Stale(node.uuid));
     }
-    if let Some(lease) = lease
-        && (lease.node != node.uuid || !lease::is_newest(change, lease)?)
-    {
-        return Err(StoreError::Stale(node.uuid));
-    }
+    lease::check(change, node.uuid, lease)?;
     let stood =
         || before.as_ref().map_or_else(|| stood(change, node.uuid), |node| Ok(StateAtEvent::of(node)));
     basis::check(node, || Ok(Some(stood()?.provision_state)))?;

@@ -2,7 +2,7 @@
 
 use super::samples::at;
 use crate::Store;
-use model::ConductorReport;
+use model::{AgentApi, ConductorReport};
 use std::sync::Arc;
 
 fn report(hostname: &str, reported: i64) -> ConductorReport {
@@ -11,6 +11,11 @@ fn report(hostname: &str, reported: i64) -> ConductorReport {
         group: Some("rack \"1\"".to_owned()),
         drivers: vec!["redfish".to_owned(), "ipmi".to_owned()],
         version: "1.2.3".to_owned(),
+        agent_api: Some(AgentApi {
+            url: format!("https://{hostname}"),
+            pin_sha256: Some("0a".repeat(32)),
+            gives_addresses: true,
+        }),
         started_at: at(0),
         reported_at: at(reported),
         alive_until: at(reported + 10),
@@ -26,6 +31,7 @@ pub async fn the_last_report_of_each_controller_is_kept<S: Store>(store: Arc<S>)
     let names: Vec<_> = found.iter().map(|one| one.hostname.as_str()).collect();
     assert_eq!(names, ["c1", "c2"]);
     assert_eq!(found[1].drivers, report("c2", 3).drivers);
+    assert_eq!(found[1].agent_api, report("c2", 3).agent_api);
     assert_eq!((&found[1].group, &found[1].version), (&report("c2", 3).group, &report("c2", 3).version));
     assert!(found[1].alive_until > found[1].reported_at);
     store.remove_conductor("c2").await.unwrap();

@@ -64,7 +64,7 @@ async fn booting<S: Store>(store: &S) -> (uuid::Uuid, BootNonce) {
     let node = enrolled(store, "one").await.uuid;
     let boot = Boot::fresh();
     let nonce = boot.nonce.clone();
-    store.forget_agent(node, Some(boot)).await.unwrap();
+    store.forget_agent(node, Some(boot), None).await.unwrap();
     (node, nonce)
 }
 
@@ -98,7 +98,7 @@ pub async fn a_token_is_for_who_shows_the_nonce<S: Store>(store: Arc<S>) {
         assert_eq!(store.grant_token(node, request).await.unwrap(), TokenGrant::NotAwaited);
     }
     assert_eq!(store.contact(node).await.unwrap(), given, "without the nonce no client is a rival");
-    store.forget_agent(node, None).await.unwrap();
+    store.forget_agent(node, None, None).await.unwrap();
     assert_eq!(store.contact(node).await.unwrap(), Contact::default());
 }
 
@@ -137,7 +137,7 @@ pub async fn a_reset_counts_once_the_script_was_fetched<S: Store>(store: Arc<S>)
     let node = enrolled(&*store, "one").await.uuid;
     let boot = Boot::after(BootStart::ResetAccepted);
     let nonce = boot.nonce.clone();
-    store.forget_agent(node, Some(boot)).await.unwrap();
+    store.forget_agent(node, Some(boot), None).await.unwrap();
     let before = store.contact(node).await.unwrap();
     let ask = async |nonce: Option<BootNonce>, n| {
         let request = TokenRequest { nonce, ..TokenRequest::without_nonce("token", Some("boot"), at(n)) };
@@ -170,7 +170,7 @@ pub async fn an_agent_that_does_not_sign_is_noted_once<S: Store>(store: Arc<S>) 
     let expected = Contact { unsigned: Some(agent(1)), ..before };
     assert_eq!(store.contact(node).await.unwrap(), expected);
     // The next boot begins with a clean sheet.
-    store.forget_agent(node, Some(Boot::fresh())).await.unwrap();
+    store.forget_agent(node, Some(Boot::fresh()), None).await.unwrap();
     assert_eq!(store.contact(node).await.unwrap().unsigned, None);
 }
 
@@ -195,7 +195,7 @@ pub async fn a_boot_script_waits_for_the_run<S: Store>(store: Arc<S>) {
         assert_eq!(store.fetch_script(node, fetched(1, 1)).await.unwrap(), ScriptGrant::Given(nonce.clone()));
     }
     // Without a boot of ours there is nothing to give.
-    store.forget_agent(node, None).await.unwrap();
+    store.forget_agent(node, None, None).await.unwrap();
     assert_eq!(store.fetch_script(node, fetched(1, 2)).await.unwrap(), ScriptGrant::Withheld);
     assert_eq!(store.contact(node).await.unwrap(), Contact::default());
 }
@@ -221,7 +221,7 @@ pub async fn without_a_run_that_awaits_an_agent_there_is_no_token<S: Store>(stor
         let grant =
             store.grant_token(uuid, TokenRequest::without_nonce("token", Some("boot"), at(1))).await.unwrap();
         assert_eq!(grant, TokenGrant::Given);
-        store.forget_agent(uuid, None).await.unwrap();
+        store.forget_agent(uuid, None, None).await.unwrap();
     }
 }
 
@@ -249,7 +249,7 @@ pub async fn an_agent_may_ask_again_until_its_first_heartbeat<S: Store>(store: A
     store.record_heartbeat(node, "kept", beat(7)).await.unwrap();
     ask("again", Some("boot-1"), 8).await;
     assert!(!repeated().await, "the heartbeat shows that the agent has its token");
-    store.forget_agent(node, None).await.unwrap();
+    store.forget_agent(node, None, None).await.unwrap();
     // An agent that names no boot cannot be recognised.
     assert_eq!(ask("first", None, 6).await, TokenGrant::Given);
     assert_eq!(ask("second", None, 7).await, TokenGrant::AlreadyOut);
@@ -344,7 +344,7 @@ pub async fn progress_has_a_time_of_its_own<S: Store>(store: Arc<S>) {
         store.record_heartbeat(node, "token", beat).await.unwrap();
         assert_eq!(store.contact(node).await.unwrap().progress_at, Some(at(since)), "beat {now}");
     }
-    store.forget_agent(node, None).await.unwrap();
+    store.forget_agent(node, None, None).await.unwrap();
     store.grant_token(node, TokenRequest::without_nonce("token", None, at(11))).await.unwrap();
     store.record_heartbeat(node, "token", beat(12)).await.unwrap();
     let contact = store.contact(node).await.unwrap();
@@ -357,7 +357,7 @@ pub async fn a_heartbeat_with_another_token_changes_nothing<S: Store>(store: Arc
     assert_eq!(store.contact(node).await.unwrap(), Contact::default());
 
     store.grant_token(node, TokenRequest::without_nonce("old", None, at(1))).await.unwrap();
-    store.forget_agent(node, None).await.unwrap();
+    store.forget_agent(node, None, None).await.unwrap();
     store.grant_token(node, TokenRequest::without_nonce("new", None, at(2))).await.unwrap();
     store.record_heartbeat(node, "new", beat(3)).await.unwrap();
     let before = store.contact(node).await.unwrap();
@@ -369,11 +369,11 @@ pub async fn a_heartbeat_with_another_token_changes_nothing<S: Store>(store: Arc
 
 pub async fn forgetting_lets_the_next_agent_in<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
-    store.forget_agent(node, None).await.expect("a node without an agent has none to forget");
+    store.forget_agent(node, None, None).await.expect("a node without an agent has none to forget");
     store.grant_token(node, TokenRequest::without_nonce("old", Some("boot-1"), at(1))).await.unwrap();
     store.record_heartbeat(node, "old", beat(2)).await.unwrap();
     store.grant_token(node, TokenRequest::without_nonce("rival", None, at(3))).await.unwrap();
-    store.forget_agent(node, None).await.unwrap();
+    store.forget_agent(node, None, None).await.unwrap();
     assert_eq!(store.contact(node).await.unwrap(), Contact::default());
     assert_stale(store.record_heartbeat(node, "old", beat(4)).await, node);
 
@@ -390,7 +390,7 @@ pub async fn a_heartbeat_never_makes_a_node_write_stale<S: Store>(store: Arc<S>)
     let read = enrolled(&*store, "one").await;
     store.grant_token(read.uuid, TokenRequest::without_nonce("token", None, at(1))).await.unwrap();
     store.record_heartbeat(read.uuid, "token", beat(2)).await.unwrap();
-    store.forget_agent(read.uuid, None).await.unwrap();
+    store.forget_agent(read.uuid, None, None).await.unwrap();
     assert_eq!(store.node(read.uuid).await.unwrap(), read);
     store.update_node(read, vec![], None).await.expect("contact is not the node's row");
 }
@@ -444,15 +444,15 @@ pub async fn catalogues_are_kept<S: Store>(store: Arc<S>) {
         |n| Catalogue { steps: vec![step.clone()], hardware_manager_version: Map::new(), learnt_at: at(n) };
     assert_eq!(store.catalogue(node.uuid, StepKind::Clean).await.unwrap(), None);
     for n in [1, 2] {
-        store.put_catalogue(node.uuid, StepKind::Clean, catalogue(n)).await.unwrap();
+        store.put_catalogue(node.uuid, StepKind::Clean, catalogue(n), None).await.unwrap();
         assert_eq!(store.catalogue(node.uuid, StepKind::Clean).await.unwrap(), Some(catalogue(n)));
     }
-    store.put_catalogue(node.uuid, StepKind::Deploy, catalogue(3)).await.unwrap();
+    store.put_catalogue(node.uuid, StepKind::Deploy, catalogue(3), None).await.unwrap();
     assert_eq!(store.catalogue(node.uuid, StepKind::Clean).await.unwrap(), Some(catalogue(2)));
     assert_eq!(store.catalogue(node.uuid, StepKind::Deploy).await.unwrap(), Some(catalogue(3)));
     assert_eq!(store.catalogue(node.uuid, StepKind::Service).await.unwrap(), None);
     assert_eq!(store.catalogue(other.uuid, StepKind::Clean).await.unwrap(), None);
-    store.forget_agent(node.uuid, None).await.unwrap();
+    store.forget_agent(node.uuid, None, None).await.unwrap();
     assert_eq!(
         store.catalogue(node.uuid, StepKind::Clean).await.unwrap(),
         Some(catalogue(2)),
@@ -473,9 +473,9 @@ pub async fn the_bell_rings_for_contact<S: Store>(store: Arc<S>) {
     assert_eq!(rung(&mut ears), once, "beat");
     assert_stale(store.record_heartbeat(node, "rival", beat(4)).await, node);
     assert_eq!(rung(&mut ears), BTreeSet::new(), "a rejected heartbeat changed nothing");
-    store.forget_agent(node, None).await.unwrap();
+    store.forget_agent(node, None, None).await.unwrap();
     assert_eq!(rung(&mut ears), once, "forgotten");
     let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(5) };
-    store.put_catalogue(node, StepKind::Clean, catalogue).await.unwrap();
+    store.put_catalogue(node, StepKind::Clean, catalogue, None).await.unwrap();
     assert_eq!(rung(&mut ears), once, "catalogue");
 }

@@ -2,8 +2,8 @@
 
 use super::samples::{assert_stale, at, enrolled, event, rung};
 use crate::{Lease, Store, TokenRequest};
-use model::{Cursor, Inventory, Run, RunKind};
-use serde_json::json;
+use model::{Catalogue, Cursor, Inventory, Run, RunKind, StepKind};
+use serde_json::{Map, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -61,6 +61,24 @@ pub async fn a_lease_taken_over_fences_the_old_holder<S: Store>(store: Arc<S>) {
     store.release_lease(new).await.unwrap();
     assert_stale(store.update_node(node.clone(), vec![], Some(new)).await, uuid);
     assert_eq!(store.node(uuid).await.unwrap(), node);
+}
+
+/// What is stored in addition to the node's row is fenced, too: the agent may be one that the new holder has booted.
+pub async fn no_agent_is_forgotten_under_a_lost_lease<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await.uuid;
+    let old = store.take_lease(node, "a", at(0), at(10)).await.unwrap().unwrap();
+    let new = store.take_lease(node, "b", at(10), at(20)).await.unwrap().unwrap();
+    store.grant_token(node, TokenRequest::without_nonce("token", None, at(11))).await.unwrap();
+    let steps = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(12) };
+    assert_stale(store.forget_agent(node, None, Some(old)).await, node);
+    assert_stale(store.put_catalogue(node, StepKind::Clean, steps.clone(), Some(old)).await, node);
+    assert_eq!(store.contact(node).await.unwrap().token.as_deref(), Some("token"));
+    assert_eq!(store.catalogue(node, StepKind::Clean).await.unwrap(), None);
+
+    store.put_catalogue(node, StepKind::Clean, steps.clone(), Some(new)).await.unwrap();
+    store.forget_agent(node, None, Some(new)).await.unwrap();
+    assert_eq!(store.catalogue(node, StepKind::Clean).await.unwrap(), Some(steps));
+    assert_eq!(store.contact(node).await.unwrap().token, None);
 }
 
 pub async fn renewing_and_giving_back<S: Store>(store: Arc<S>) {

@@ -187,8 +187,8 @@ pub async fn unknown_nodes<S: Store>(store: Arc<S>) {
         uuid,
     );
     assert_not_found(store.record_heartbeat(uuid, "t", beat(0)).await, Noun::Node, uuid);
-    assert_not_found(store.forget_agent(uuid, None).await, Noun::Node, uuid);
-    assert_not_found(store.put_catalogue(uuid, StepKind::Clean, catalogue).await, Noun::Node, uuid);
+    assert_not_found(store.forget_agent(uuid, None, None).await, Noun::Node, uuid);
+    assert_not_found(store.put_catalogue(uuid, StepKind::Clean, catalogue, None).await, Noun::Node, uuid);
     assert_not_found(store.take_lease(uuid, "c", at(0), at(9)).await, Noun::Node, uuid);
     assert_not_found(create(&*store, new_port(uuid, 1)).await, Noun::Node, uuid);
     nothing_belongs_to(&*store, uuid).await;
@@ -307,7 +307,7 @@ pub async fn delete_removes_what_belongs_to_the_node<S: Store>(store: Arc<S>) {
         create(&*store, new_port(node.uuid, index)).await.unwrap();
         store.grant_token(node.uuid, TokenRequest::without_nonce("token", None, at(0))).await.unwrap();
         store.record_heartbeat(node.uuid, "token", beat(1)).await.unwrap();
-        store.put_catalogue(node.uuid, StepKind::Clean, catalogue.clone()).await.unwrap();
+        store.put_catalogue(node.uuid, StepKind::Clean, catalogue.clone(), None).await.unwrap();
         store.put_inventory(node.uuid, inventory.clone()).await.unwrap();
         store.take_lease(node.uuid, "holder", at(0), at(90)).await.unwrap().unwrap();
     }

@@ -150,14 +150,20 @@ impl ConductorStore for MemoryStore {
         Ok(self.state().certificates.get(&node).and_then(|all| all.last().cloned()))
     }
 
-    async fn put_catalogue(&self, node: Uuid, kind: StepKind, catalogue: Catalogue) -> Result<()> {
-        self.state().row(node)?.catalogues.insert(kind, catalogue);
+    async fn put_catalogue(
+        &self,
+        node: Uuid,
+        kind: StepKind,
+        catalogue: Catalogue,
+        lease: Option<Lease>,
+    ) -> Result<()> {
+        self.state().row_under(node, lease)?.catalogues.insert(kind, catalogue);
         self.bell.ring(node);
         Ok(())
     }
 
-    async fn forget_agent(&self, node: Uuid, next: Option<Boot>) -> Result<()> {
-        self.state().row(node)?.contact = Contact { boot: next, ..Contact::default() };
+    async fn forget_agent(&self, node: Uuid, next: Option<Boot>, lease: Option<Lease>) -> Result<()> {
+        self.state().row_under(node, lease)?.contact = Contact { boot: next, ..Contact::default() };
         self.bell.ring(node);
         Ok(())
     }

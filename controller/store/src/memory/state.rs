@@ -56,6 +56,12 @@ impl State {
     pub fn row(&mut self, node: Uuid) -> Result<&mut Row> {
         self.nodes.get_mut(&node).ok_or_else(|| StoreError::not_found(Noun::Node, node))
     }
+
+    /// The row of a node, while `lease` is its newest if one is given.
+    pub fn row_under(&mut self, node: Uuid, lease: Option<Lease>) -> Result<&mut Row> {
+        let row = self.row(node)?;
+        if lease.is_some_and(|lease| !row.holds(lease)) { Err(StoreError::Stale(node)) } else { Ok(row) }
+    }
 }
 
 /// The events, with how `node` stood.

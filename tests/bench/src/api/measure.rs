@@ -3,17 +3,17 @@
 use super::fill::{self, CALLBACK, Filled, TOKEN};
 use super::http::{Client, request};
 use super::limits::{self, Writes};
-use super::load;
 use super::report::{Goal, Report, Row};
 use super::serve::Serving;
 use super::{Place, Shape};
+use super::{load, peer};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Nodes of one page.
-const PAGE: usize = 100;
+pub(super) const PAGE: usize = 100;
 /// How long memory is waited for.
 const GIVEN_BACK: Duration = Duration::from_secs(15);
 /// Nodes that are read and changed again and again: they fit into the cache.
@@ -57,21 +57,24 @@ pub fn all(place: Place<'_>, shape: &Shape, small: &Filled, large: &Filled) -> R
     heartbeats(&mut report, &controller, large, shape, &writes)?;
     report.rows.push(Row::memory("memory at the end", controller.resident_mib()?, 250.0));
     controller.stop()?;
+    if let Some(peers) = place.peers {
+        peer::compare(&mut report, place, peers, shape, small)?;
+    }
     Ok(report)
 }
 
-fn get(path: &str) -> Vec<u8> {
+pub(super) fn get(path: &str) -> Vec<u8> {
     request("GET", path, None)
 }
 
 /// A number between 0 and `most` that is as good as chosen at random.
-fn chosen(client: usize, number: usize, most: usize) -> usize {
+pub(super) fn chosen(client: usize, number: usize, most: usize) -> usize {
     let mixed = fill::uuid(client * 1_000_003 + number).as_u64_pair().0;
     usize::try_from(mixed % u64::try_from(most.max(1)).unwrap_or(1)).unwrap_or_default()
 }
 
 /// The UUIDs in a page.
-fn nodes_of(body: &[u8]) -> Result<Vec<String>> {
+pub(super) fn nodes_of(body: &[u8]) -> Result<Vec<String>> {
     let page: Value = serde_json::from_slice(body)?;
     let nodes = page["nodes"].as_array().context("a list of nodes")?;
     Ok(nodes.iter().filter_map(|node| node["uuid"].as_str()).map(str::to_owned).collect())

@@ -6,7 +6,7 @@
 //!   serve.rs     the controller on a copy of it
 //!   http.rs      clients: threads with a kept connection each      load.rs  many of them, and what they saw
 //!   limits.rs    an empty route, a prepared statement, a group commit, a sync
-//!   measure.rs   the rows                                           report.rs  the table
+//!   measure.rs   the rows          peer.rs  a real Ironic           report.rs  the table
 //! ```
 
 mod fill;
@@ -14,6 +14,7 @@ mod http;
 pub mod limits;
 mod load;
 mod measure;
+mod peer;
 mod report;
 mod serve;
 
@@ -44,6 +45,8 @@ pub struct Place<'a> {
     pub bench: &'a Path,
     /// Databases that were filled before, and are filled now.
     pub filled: &'a Path,
+    /// Where a real Ironic is installed and found again, if it is to be measured, too.
+    pub peers: Option<&'a Path>,
     /// A new directory on the disk that is measured.
     pub scratch: &'a Path,
 }

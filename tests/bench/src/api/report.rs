@@ -105,6 +105,11 @@ impl Row {
         Self::of(name, load.per_s, "/s", goal, Some(load))
     }
 
+    /// How many times as many requests as a peer answers; the load is ours.
+    pub fn factor(name: &str, value: f64, load: &Load) -> Self {
+        Self::of(name, value, "times", Goal::Nothing, Some(load))
+    }
+
     /// With its limit.
     pub fn limit(mut self, text: String) -> Self {
         self.limit = text;

@@ -1,4 +1,4 @@
-//! Libraries that others build on: openstacksdk in Python, gophercloud as Metal3 uses it.
+//! Clients that others wrote: libraries, and programs that build on them.
 
 use crate::controller::Controller;
 use crate::process::check;
@@ -11,11 +11,27 @@ const GO_LIBRARIES: &str = "/usr/share/gocode";
 
 /// A node's life through openstacksdk.
 pub fn openstacksdk(world: &World) -> Result<()> {
+    script(world, "osc", "sdk.py", include_str!("../../peers/sdk.py"))
+}
+
+/// A node is reserved, deployed and released through metalsmith.
+pub fn metalsmith(world: &World) -> Result<()> {
+    script(world, "metalsmith", "metalsmith.py", include_str!("../../peers/metalsmith.py"))
+}
+
+/// What nova-compute asks of its driver for bare metal, from an instance's birth to its end.
+pub fn nova(world: &World) -> Result<()> {
+    script(world, "nova", "nova.py", include_str!("../../peers/nova.py"))
+}
+
+/// Runs a script of `peers/` with the interpreter of an environment, in the environment that `anneal env` prints.
+fn script(world: &World, environment: &str, name: &str, text: &str) -> Result<()> {
     let controller = Controller::start(world)?;
-    let script = world.dir.join("sdk.py");
-    std::fs::write(&script, include_str!("../../peers/sdk.py"))?;
-    let mut command = controller.in_environment(&world.peers.program("osc", "python3"));
-    check(command.arg(script).arg(&controller.endpoint)).context("peers/sdk.py").map(drop)
+    let script = world.dir.join(name.replace(".py", "_script.py"));
+    std::fs::write(&script, text)?;
+    let mut command = controller.in_environment(&world.peers.program(environment, "python3"));
+    command.arg(script).arg(&controller.endpoint).current_dir(&world.dir);
+    check(&mut command).with_context(|| format!("peers/{name}")).map(drop)
 }
 
 /// The same where no client authenticates.

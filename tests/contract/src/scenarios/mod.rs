@@ -44,11 +44,13 @@ pub struct Scenario {
     pub parallel: bool,
 }
 
-const ALL: [Scenario; 13] = [
+const ALL: [Scenario; 15] = [
     Scenario { name: "stock_client", run: stock_client::run, by_default: true, parallel: false },
     Scenario { name: "openstacksdk", run: clients::openstacksdk, by_default: true, parallel: true },
     Scenario { name: "noauth", run: clients::noauth, by_default: true, parallel: true },
     Scenario { name: "metal3", run: clients::metal3, by_default: true, parallel: true },
+    Scenario { name: "metalsmith", run: clients::metalsmith, by_default: true, parallel: true },
+    Scenario { name: "nova", run: clients::nova, by_default: true, parallel: true },
     Scenario { name: "replay", run: replay::run, by_default: true, parallel: true },
     Scenario { name: "real_agent", run: real_agent::run, by_default: true, parallel: true },
     Scenario { name: "agent_steps", run: agent_steps::run, by_default: true, parallel: true },

@@ -8,6 +8,7 @@
 //!  basis.rs         what a node is AVAILABLE on, against what really happened
 //!  reasons.rs       the stated reason of a failure, against the true one
 //!  steps.rs         steps as they begin: none twice, one at a time
+//!  leases.rs        which controller may act on a node
 //!  tokens.rs        which agent may send heartbeats for a node
 //!  end.rs           when everything has come to rest
 //! ```
@@ -15,11 +16,15 @@
 mod basis;
 pub mod end;
 mod ground_truth;
+mod leases;
 mod reasons;
 mod rows;
 mod steps;
 mod tokens;
 
+pub use leases::{
+    InCall, begun, commanded, left_behind, released, renewed, stored_in_addition, taken, watch_due,
+};
 pub use tokens::{forgotten, granted, heard};
 
 use crate::ground_truth::Chronicle;
@@ -28,7 +33,6 @@ use crate::machine::Machine;
 use crate::world::World;
 use model::{Event, Node, Timestamp};
 use store::Lease;
-use uuid::Uuid;
 
 /// The writer of a row.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +50,7 @@ struct Write<'a> {
     events: &'a [Event],
     by: By,
     chronicle: &'a Chronicle,
-    kills: &'a [Timestamp],
+    interruptions: &'a [Timestamp],
     calm: Option<Timestamp>,
     /// When the state before this write began.
     began: Option<Timestamp>,
@@ -98,7 +102,7 @@ pub fn written(world: &World, read_at: u64, new: &Node, events: &[Event], by: By
     let calm = *held(&world.calm_since);
     let mut ground_truth = held(&world.ground_truth);
     trace(world, machine, new, events, by);
-    let kills = ground_truth.kills.clone();
+    let interruptions = ground_truth.interruptions.clone();
     let chronicle = &mut ground_truth.machines[machine.index];
     steps::note(chronicle, new, by);
     let Some(old) = chronicle.row.replace(new.clone()) else { return };
@@ -114,7 +118,7 @@ pub fn written(world: &World, read_at: u64, new: &Node, events: &[Event], by: By
         events,
         by,
         chronicle,
-        kills: &kills,
+        interruptions: &interruptions,
         calm,
         began,
         max_replans: world.settings.max_replans,
@@ -124,16 +128,6 @@ pub fn written(world: &World, read_at: u64, new: &Node, events: &[Event], by: By
         if let Err(what) = holds(&write) {
             world.violated(rule, format!("{}: {what}", machine.name));
         }
-    }
-}
-
-/// A lease was given.
-pub fn leased(world: &World, node: Uuid, lease: Lease) {
-    let Some(machine) = world.machine(node) else { return };
-    let mut ground_truth = held(&world.ground_truth);
-    let before = ground_truth.machines[machine.index].epoch.replace(lease.epoch);
-    if before.is_some_and(|before| before >= lease.epoch) {
-        world.violated("a_lease_is_newer_than_all_before", format!("{} epoch {}", machine.name, lease.epoch));
     }
 }
 

@@ -50,7 +50,8 @@ fn repeated(chronicle: &Chronicle, next: &Execution) -> Option<String> {
     (!repeatable).then(|| format!("ran before as {} and ended {:?}", before.id, before.ended))
 }
 
-/// An agent runs one command at a time, and so does a controller for one node.
+/// An agent runs one command at a time, and so does a controller for one node. What a controller was doing that has lost the node is
+/// judged in `leases.rs`.
 fn concurrent(chronicle: &Chronicle, next: &Execution) -> Option<String> {
     let running = chronicle.executions.iter().find(|other| other.ended.is_none() && other.by == next.by)?;
     // A step in the BMC goes on when its run was aborted.

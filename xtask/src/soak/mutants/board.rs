@@ -24,6 +24,9 @@ const OPTIMIZED: [(&str, u8); 3] = [("conductor", 0), ("model", 0), ("block", 1)
 /// Tests that wait for the kernel to make and remove devices: what the others catch need not wait for them.
 const LAST: [&str; 2] = ["loop_devices::", "signatures::"];
 
+/// Files of which no mutant has a switch: their code runs in a process that is started without an environment.
+const WITHOUT_ENVIRONMENT: [&str; 1] = ["agent/block/src/signatures/child.rs"];
+
 /// The signals that stop a program from outside (signal(7)).
 const SIGHUP: i32 = 1;
 const SIGINT: i32 = 2;
@@ -147,7 +150,7 @@ fn write(tree: &Path, chosen: &[Mutant], left_out: &BTreeSet<usize>) -> Result<B
     let mut files: BTreeMap<&str, Vec<(usize, &Mutant)>> = BTreeMap::new();
     for (number, mutant) in (1..).zip(chosen) {
         let of_file = files.entry(&mutant.file).or_default();
-        if !left_out.contains(&number) {
+        if !left_out.contains(&number) && !WITHOUT_ENVIRONMENT.contains(&mutant.file.as_str()) {
             of_file.push((number, mutant));
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::openapi::shape::Shape;
 use crate::openapi::types::{closed, object, text, text_or_null};
-use crate::ramdisk::heartbeat::ARGUMENTS;
+use crate::ramdisk::heartbeat::{ARGUMENTS, IDENT};
 use serde_json::{Map, Value, json};
 
 /// What is known of a method and a path.
@@ -13,7 +13,8 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
             let answer = closed(json!({"node": object(), "config": object()}), &["node", "config"]);
             new().query(&["addresses", "node_uuid", "anneal_boot_id"]).responds(200, answer)
         }
-        ("POST", "/v1/heartbeat/{ident}") => new().body(heartbeat()).empty(202),
+        ("POST", "/v1/heartbeat/{ident}") => new().body(heartbeat(&[])).empty(202),
+        ("POST", "/v1/heartbeat") => new().body(heartbeat(&[IDENT])).empty(202),
         ("POST", "/v1/continue_inspection") => {
             new().query(&["node_uuid"]).body(report()).responds(202, object())
         }
@@ -21,19 +22,21 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
     })
 }
 
-fn heartbeat() -> Value {
-    let fields: Map<_, _> = ARGUMENTS
+/// With these names that are in no path.
+fn heartbeat(named: &[&str]) -> Value {
+    let fields: Map<_, _> = named
         .iter()
+        .chain(&ARGUMENTS)
         .map(|name| {
             let schema = match *name {
-                "callback_url" => text(),
+                "callback_url" | IDENT => text(),
                 "anneal" => json!({"type": ["object", "null"]}),
                 _ => text_or_null(),
             };
             ((*name).to_owned(), schema)
         })
         .collect();
-    closed(Value::Object(fields), &["callback_url"])
+    closed(Value::Object(fields), &[named, &["callback_url"]].concat())
 }
 
 /// What an inspection found: an inventory, and whatever else.

@@ -1,4 +1,5 @@
-//! `/v1/allocations`: a client asks for a node, and gets one at once or the reason why not.
+//! `/v1/allocations`: a client asks for a node. It is given one, or the reason why not, before the answer, which says
+//! `allocating` all the same, as Ironic's does: clients read the end.
 
 mod allocation;
 mod choose;
@@ -33,8 +34,8 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-/// `POST /v1/allocations`. Ironic looks for the node later and answers `allocating`; here it is done when the answer
-/// comes, `active` or `error`.
+/// `POST /v1/allocations`. What came of it is there when the answer comes; who asked sees it by GET. A node that is named
+/// is looked at while the client waits, in Ironic too.
 async fn create(call: Call) -> Reply {
     Allocation::SPEC.exists(&call, 405)?;
     call.args.only(&[])?;
@@ -73,9 +74,18 @@ async fn create(call: Call) -> Reply {
             }
             choose::backfill(&call, new, node).await?
         }
-        None => choose::allocate(&call, new).await?,
+        None => as_asked_for(choose::allocate(&call, new).await?),
     };
     Ok(write::created::<Allocation>(&call, &made))
+}
+
+/// An allocation as it was before a node was looked for.
+fn as_asked_for(mut made: Resource) -> Resource {
+    made.node = None;
+    made.updated_at = None;
+    made.fields.insert("state".into(), "allocating".into());
+    made.fields.remove("last_error");
+    made
 }
 
 /// `PATCH /v1/allocations/{ident}`.
@@ -95,12 +105,13 @@ async fn delete(Path(ident): Path<String>, call: Call) -> Reply {
     end(&call, allocation).await
 }
 
-/// `GET /v1/nodes/{ident}/allocation`.
+/// `GET /v1/nodes/{ident}/allocation`. For Ironic the node is a filter of the list: 400 when there is none.
 async fn of_node(Path(ident): Path<String>, call: Call) -> Reply {
     Allocation::SPEC.exists(&call, 404)?;
     call.args.only(&["fields"])?;
     let wanted = list::fields_asked::<Allocation>(&call)?;
-    let allocation = that_of(&call, &ident).await?;
+    let node = named_node(&call, &ident).await?.uuid;
+    let allocation = that_of(&call, node, &ident).await?;
     Ok(json(200, &view::view::<Allocation>(&call, &allocation, wanted.as_deref())))
 }
 
@@ -108,12 +119,13 @@ async fn of_node(Path(ident): Path<String>, call: Call) -> Reply {
 async fn delete_of_node(Path(ident): Path<String>, call: Call) -> Reply {
     Allocation::SPEC.exists(&call, 404)?;
     call.args.only(&[])?;
-    let allocation = that_of(&call, &ident).await?;
+    let node = call.node(&ident).await?.uuid;
+    let allocation = that_of(&call, node, &ident).await?;
     end(&call, allocation).await
 }
 
-async fn that_of(call: &Call, ident: &str) -> Result<Resource, ApiError> {
-    let node = call.node(ident).await?.uuid;
+/// The allocation of a node, which the path calls `ident`.
+async fn that_of(call: &Call, node: Uuid, ident: &str) -> Result<Resource, ApiError> {
     let found = call.app.store.resources(ResourceKind::Allocation, Some(node)).await?.pop();
     found.ok_or_else(|| ApiError::client(404, format!("Allocation for node {ident} was not found")))
 }

@@ -35,7 +35,7 @@ pub struct World {
     pub epochs: Mutex<Vec<u64>>,
     /// The name of the conductor of each action.
     pub actors: Mutex<Vec<String>>,
-    /// Actions that were still under way when the lease of the node had expired, or would have been with a slow BMC.
+    /// Actions that were still under way when the lease of the node had expired.
     pub unleased: Mutex<Vec<String>>,
     /// The BMC's persistent boot device.
     pub boots_from: Mutex<Option<String>>,

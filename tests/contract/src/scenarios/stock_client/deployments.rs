@@ -59,7 +59,7 @@ fn steps_from_file(node: &Node<'_>) -> Result<()> {
     let row = find(&detailed, "uuid", &node.uuid)?;
     ensure!(row["deploy_step"]["step"] == "fake_slow", "node list --long: {row}");
     let ended = node.rests_in("active")?;
-    ensure!(ended["power_state"] == "power on", "an active node is {}", ended["power_state"]);
+    ensure!(ended["power_state"] == "power off", "the fake starts nothing: {}", ended["power_state"]);
     Ok(())
 }
 

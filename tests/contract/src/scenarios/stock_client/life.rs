@@ -97,6 +97,8 @@ fn edit(stock: &Stock, node: &str) -> Result<()> {
 }
 
 fn power_and_maintenance(stock: &Stock, node: &str) -> Result<()> {
+    let boot = stock.json(&["node", "boot", "device", "show", node])?;
+    ensure!(boot["boot_device"] == "pxe" && boot["persistent"] == false, "the boot device: {boot}");
     stock.run(&["node", "power", "on", node, "--power-timeout", "30"])?;
     wait_for(stock, node, "power_state", "power on")?;
     stock.run(&["node", "power", "off", node])?;

@@ -92,6 +92,10 @@ fn bonds(stock: &Stock, node: &str) -> Result<()> {
     let port = stock.json(&["port", "create", "--node", node, "--port-group", &uuid, "52:54:00:c0:47:11"])?;
     let ports = stock.json(&["port", "list", "--port-group", "bond0"])?;
     find(&ports, "uuid", &text(&port, "uuid")?)?;
+    let network = ["--physical-network", "physnet1", "52:54:00:c0:47:12"];
+    let other = [&["port", "create", "--node", node, "--port-group", &uuid], &network[..]].concat();
+    let said = stock.refused(&other)?;
+    ensure!(said.contains("cannot become a member of port group"), "a port of another network: {said}");
     let said = stock.refused(&["port", "group", "delete", "bond0"])?;
     ensure!(said.contains("contains ports"), "a port group with a port: {said}");
     stock.run(&["port", "delete", &text(&port, "uuid")?])?;
@@ -104,6 +108,9 @@ fn allocations(stock: &Stock, node: &str) -> Result<()> {
     let failed = made(stock, "allocation", &wish, &["--name", "in-vain"])?;
     ensure!(failed["state"] == "error", "no node is available yet: {failed}");
     stock.run(&["allocation", "delete", "in-vain"])?;
+    let asked = stock.json(&[&["allocation", "create"], &wish[..]].concat())?;
+    ensure!(asked["state"] == "allocating" && asked["node_uuid"].is_null(), "the first answer: {asked}");
+    stock.run(&["allocation", "delete", "wish"])?;
     stock.run(&["node", "provide", node, "--wait", "60"])?;
     let given = stock.json(&[&["allocation", "create", "--wait", "60"], &wish[..]].concat())?;
     ensure!(given["state"] == "active" && given["node_uuid"] == node, "the allocation: {given}");

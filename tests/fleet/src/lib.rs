@@ -1,0 +1,29 @@
+//! Many simulated nodes in one process, each with a BMC and an agent, over real protocols.
+//!
+//! ```text
+//!   controller ── Redfish over HTTP(S) ────▶ bmc.rs ─┐
+//!                                                    ├─▶ machine.rs  its power, its boot device
+//!   controller ◀── boot script ── firmware.rs ◀──────┘       │
+//!              ◀── inspection, lookup, heartbeat ── agent.rs ◀┘   contact.rs: to the next controller when one is silent
+//!              ─── commands, TLS ─────────────▶ agent.rs
+//! ```
+//!
+//! Each node has an address of its own, its agent a certificate, a token and a list of commands of its own. A node's power is
+//! here and not in a controller, so several controllers see the same machine. Times and faults are data (`behaviour.rs`), drawn
+//! from a seed. `journal.rs` has every call of a BMC and every command of an agent.
+//!
+//! `sizing` takes one controller from empty to all nodes available. `rounds` gives three controllers on one PostgreSQL the same
+//! nodes, disturbs one of them, and judges what the nodes saw.
+
+pub mod agent;
+pub mod behaviour;
+pub mod bmc;
+pub mod contact;
+pub mod firmware;
+pub mod fleet;
+pub mod journal;
+pub mod machine;
+pub mod network;
+pub mod operator;
+pub mod rounds;
+pub mod sizing;

@@ -1,0 +1,101 @@
+//! What an operator does with a fleet: enrol it, ask for verbs, see where it is.
+
+use crate::fleet::Fleet;
+use crate::network::{mac, number_of};
+use anyhow::{Context, Result, bail, ensure};
+use bench::operator::Operator;
+use reqwest::Method;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tokio::task::JoinSet;
+
+/// Requests at a time.
+const AT_ONCE: usize = 16;
+/// Nodes of one page.
+const PAGE: usize = 1000;
+
+/// Does `work` for these numbers, [`AT_ONCE`] at a time.
+///
+/// # Errors
+/// The first.
+pub async fn each<F>(numbers: Vec<u32>, work: impl Fn(u32) -> F + Clone + Send + 'static) -> Result<()>
+where
+    F: Future<Output = Result<()>> + Send + 'static,
+{
+    let (next, numbers) = (Arc::new(AtomicU32::new(0)), Arc::new(numbers));
+    let mut workers = JoinSet::<Result<()>>::new();
+    for _ in 0..AT_ONCE {
+        let (next, numbers, work) = (next.clone(), numbers.clone(), work.clone());
+        workers.spawn(async move {
+            loop {
+                let index = usize::try_from(next.fetch_add(1, Ordering::Relaxed))?;
+                let Some(number) = numbers.get(index) else { return Ok(()) };
+                work(*number).await.with_context(|| format!("node {number}"))?;
+            }
+        });
+    }
+    while let Some(ended) = workers.join_next().await {
+        ended??;
+    }
+    Ok(())
+}
+
+/// Enrols all nodes.
+///
+/// # Errors
+/// When the controller refuses one.
+pub async fn enrol(operator: &Operator, fleet: &Fleet) -> Result<()> {
+    let bodies: Vec<Value> = (0..fleet.shared.setup.nodes).map(|number| fleet.enrolment(number)).collect();
+    let (operator, bodies) = (operator.clone(), Arc::new(bodies));
+    let numbers = (0..fleet.shared.setup.nodes).collect();
+    each(numbers, move |number| {
+        let (operator, bodies) = (operator.clone(), bodies.clone());
+        async move {
+            let body = bodies.get(usize::try_from(number)?).context("a body")?;
+            operator.enrol_as(body, &mac(number)).await.map(drop)
+        }
+    })
+    .await
+}
+
+/// Asks for a provision target of these nodes.
+///
+/// # Errors
+/// When the controller refuses one.
+pub async fn ask(operator: &Operator, numbers: Vec<u32>, target: &'static str) -> Result<()> {
+    let operator = operator.clone();
+    each(numbers, move |number| {
+        let operator = operator.clone();
+        async move { operator.provision(&crate::network::uuid(number).to_string(), target).await }
+    })
+    .await
+}
+
+/// The provision state of every node of the fleet.
+///
+/// # Errors
+/// When they cannot be listed, or one has failed.
+pub async fn states(operator: &Operator) -> Result<BTreeMap<u32, String>> {
+    let (mut states, mut marker) = (BTreeMap::new(), String::new());
+    loop {
+        let path = format!("/v1/nodes?limit={PAGE}&fields=uuid,provision_state,last_error{marker}");
+        let body = operator.call(Method::GET, &path, None).await?;
+        let nodes = body["nodes"].as_array().context("a list of nodes")?;
+        for node in nodes {
+            let (uuid, state) = (node["uuid"].as_str(), node["provision_state"].as_str());
+            let (uuid, state) = (uuid.context("a UUID")?, state.context("a state")?);
+            if state.ends_with("failed") || state == "error" {
+                bail!("node {uuid} is {state}: {}", node["last_error"]);
+            }
+            if let Some(number) = number_of(uuid) {
+                states.insert(number, state.to_owned());
+            }
+        }
+        let Some(last) = nodes.last().filter(|_| nodes.len() == PAGE) else { return Ok(states) };
+        let next = format!("&marker={}", last["uuid"].as_str().unwrap_or_default());
+        ensure!(next != marker, "the list of nodes does not end");
+        marker = next;
+    }
+}
