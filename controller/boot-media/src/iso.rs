@@ -1,9 +1,7 @@
 //! The ISO 9660 file system around the others (ECMA-119), with a boot catalogue (El Torito 1.0; UEFI 2.10, 13.3.2.1).
 
-use crate::template::{SECTOR, TemplateError, short};
-
-/// El Torito counts 512-byte sectors of a boot image in 16 bits. Largest image for EFI, in bytes.
-pub(crate) const EFI_IMAGE_MAX: u64 = 0xffff * 512;
+use crate::error::{EFI_IMAGE_MAX, TemplateError};
+use crate::sizes::{SECTOR, short};
 
 const LABEL: &str = "ANNEAL";
 /// Sectors: what lies before the files.
@@ -23,7 +21,7 @@ const BOOT_INFORMATION: usize = 8;
 const BOOT_INFORMATION_LENGTH: usize = 56;
 
 /// What is inside the FAT, by its place there and its length in bytes.
-pub(crate) struct Inside {
+pub(crate) struct EfiImage {
     /// Bytes of the FAT.
     pub(crate) fat: u64,
     pub(crate) kernel: (u64, u64),
@@ -42,10 +40,10 @@ impl Layout {
         isolinux: &[u8],
         configuration: &[u8],
         ldlinux: &[u8],
-        inside: Inside,
+        efi: EfiImage,
     ) -> Result<Self, TemplateError> {
-        if inside.fat > EFI_IMAGE_MAX {
-            return Err(TemplateError::TooLarge(inside.fat));
+        if efi.fat > EFI_IMAGE_MAX {
+            return Err(TemplateError::TooLarge(efi.fat));
         }
         let mut sector = FILES;
         let mut place = |length: usize| {
@@ -57,15 +55,15 @@ impl Layout {
         let configuration_at = place(configuration.len());
         let ldlinux_at = place(ldlinux.len());
         let fat = sector;
-        let sectors = fat + inside.fat.div_ceil(SECTOR);
+        let sectors = fat + efi.fat.div_ceil(SECTOR);
         let extent = |(at, length): (u64, u64)| (fat + at / SECTOR, length);
         // ECMA-119, 9.3: in the order of their names.
         let files: [(&[u8], (u64, u64)); 5] = [
-            (b"INITRD.IMG;1", extent(inside.initrd)),
+            (b"INITRD.IMG;1", extent(efi.initrd)),
             (b"ISOLINUX.BIN;1", (isolinux_at, isolinux.len() as u64)),
             (b"ISOLINUX.CFG;1", (configuration_at, configuration.len() as u64)),
             (b"LDLINUX.C32;1", (ldlinux_at, ldlinux.len() as u64)),
-            (b"VMLINUZ.;1", extent(inside.kernel)),
+            (b"VMLINUZ.;1", extent(efi.kernel)),
         ];
         let parts = vec![
             (PRIMARY, primary(sectors)),
@@ -74,7 +72,7 @@ impl Layout {
             (PATH_TABLE, path_table(short(ROOT).to_le_bytes(), 1_u16.to_le_bytes())),
             (PATH_TABLE_BIG, path_table(short(ROOT).to_be_bytes(), 1_u16.to_be_bytes())),
             (ROOT, root(&files)),
-            (CATALOGUE, catalogue(isolinux_at, fat, inside.fat)),
+            (CATALOGUE, catalogue(isolinux_at, fat, efi.fat)),
             (isolinux_at, with_boot_information(isolinux, isolinux_at)?),
             (configuration_at, configuration.to_vec()),
             (ldlinux_at, ldlinux.to_vec()),

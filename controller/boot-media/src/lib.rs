@@ -18,13 +18,17 @@
 //! 2048 bytes, and that begins at a sector of the ISO 9660 file system. So isolinux reads the same bytes. The overlay is an
 //! uncompressed cpio archive in [`OVERLAY`] bytes behind the archives, which the kernel unpacks with them.
 
+mod error;
 mod fat;
 mod iso;
 mod network;
 mod overlay;
+mod sizes;
 mod template;
 mod uki;
 
+pub use error::TemplateError;
 pub use network::static_network;
 pub use overlay::{OVERLAY, Overlay, OverlayError};
-pub use template::{Loaders, Piece, Sizes, Source, Template, TemplateError};
+pub use sizes::Sizes;
+pub use template::{Loaders, Piece, Source, Template};

@@ -1,12 +1,9 @@
 //! Where each byte of the medium comes from.
 
+use crate::error::{COMMAND_LINE, TemplateError};
 use crate::overlay::{OVERLAY, Overlay};
+use crate::sizes::Sizes;
 use crate::{fat, iso, uki};
-
-/// A sector of ISO 9660; also a cluster of the FAT, and the alignment of the sections of the EFI program.
-pub(crate) const SECTOR: u64 = 2048;
-/// Most characters of a kernel command line (`COMMAND_LINE_SIZE` of x86), without its end.
-const COMMAND_LINE: usize = 2047;
 
 /// The boot loaders, as Debian's packages have them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,15 +14,6 @@ pub struct Loaders {
     pub ldlinux: Vec<u8>,
     /// `linuxx64.efi.stub` (package systemd-boot-efi).
     pub stub: Vec<u8>,
-}
-
-/// Sizes in bytes of what the medium boots.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sizes {
-    /// The kernel (bzImage).
-    pub kernel: u64,
-    /// The archives of the initramfs, which the kernel unpacks one behind the other.
-    pub archives: Vec<u64>,
 }
 
 /// A file whose bytes are in the medium, and not in the template.
@@ -76,25 +64,6 @@ pub enum Piece<'a> {
     },
 }
 
-/// Why no medium can be made.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TemplateError {
-    /// The stub is no EFI program to which sections can be added.
-    #[error("the EFI stub cannot be used: {0}")]
-    Stub(&'static str),
-    /// isolinux is not what it is called.
-    #[error("isolinux.bin cannot be used: it has no room for the boot information table")]
-    Isolinux,
-    /// El Torito counts 512-byte sectors in 16 bits.
-    #[error("kernel and initramfs are too large for a boot medium: {0} bytes of at most {max}", max = iso::EFI_IMAGE_MAX)]
-    TooLarge(u64),
-    /// The kernel reads no more, and isolinux takes a line as it is.
-    #[error(
-        "the kernel arguments cannot be used for a boot medium: they are longer than {COMMAND_LINE} characters, or contain control characters"
-    )]
-    Arguments,
-}
-
 impl Template {
     /// The medium with these loaders that boots a kernel and archives of these sizes with these kernel arguments.
     ///
@@ -111,7 +80,7 @@ impl Template {
             &loaders.isolinux,
             configuration.as_bytes(),
             &loaders.ldlinux,
-            iso::Inside {
+            iso::EfiImage {
                 fat: fat.length(),
                 kernel: (fat.file_at() + program.kernel_at, sizes.kernel),
                 initrd: (fat.file_at() + program.initrd_at, program.initrd_length()),
@@ -199,9 +168,4 @@ fn isolinux_configuration(arguments: &str) -> String {
     format!(
         "DEFAULT anneal\nPROMPT 0\nLABEL anneal\n  LINUX /VMLINUZ\n  INITRD /INITRD.IMG\n  APPEND {arguments}\n"
     )
-}
-
-/// A number that the formats keep in 32 bits. What is larger is refused before ([`iso::EFI_IMAGE_MAX`]).
-pub(crate) fn short(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }

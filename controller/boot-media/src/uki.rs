@@ -1,8 +1,9 @@
 //! The EFI program: systemd's stub with kernel, command line and initramfs as sections of it (a unified kernel image;
 //! Microsoft PE/COFF specification, sections 2 to 4).
 
+use crate::error::TemplateError;
 use crate::overlay::OVERLAY;
-use crate::template::{SECTOR, Sizes, TemplateError, short};
+use crate::sizes::{SECTOR, Sizes, short};
 
 /// Sections are loaded at multiples of this.
 const PAGE: u64 = 4096;
@@ -75,7 +76,7 @@ fn add_sections(stub: &[u8], sections: &[Section]) -> Result<Vec<u8>, TemplateEr
     let headers_size = read32(&program, image_size_at + 4).ok_or(Stub("it is too short"))? as usize;
     let table = header + 24 + optional + count * SECTION_HEADER;
     let table_end = table + sections.len() * SECTION_HEADER;
-    // A section header that is not all zeros is somebody's data.
+    // A section header that is not all zeros is data of the program.
     let is_free = program.get(table..table_end).is_some_and(|room| room.iter().all(|byte| *byte == 0));
     if table_end > headers_size || !is_free {
         return Err(Stub("its header has no room for four more sections"));

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use axum::body::Body;
 use axum::http::{HeaderMap, Response};
 use boot_media::{Loaders, Overlay, Piece, Sizes, Source, Template};
-use http_server::file::{self, Ranged};
+use http_server::file::{self, RangeAnswer};
 use tokio::fs::{self, File};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
 
@@ -105,8 +105,8 @@ impl Media {
         let newest = files.iter().map(|file| file.modified).max().unwrap_or(UNIX_EPOCH);
         let age = newest.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         match file::ranged(template.length(), &format!("\"{:x}-{age:x}\"", template.length()), headers)? {
-            Ranged::Whole(answer) => Ok(answer),
-            Ranged::Part { head, start, count } => {
+            RangeAnswer::Whole(answer) => Ok(answer),
+            RangeAnswer::Part { head, start, count } => {
                 let mut content: Reader = Box::new(tokio::io::empty());
                 for piece in template.pieces(overlay, start, count) {
                     content = Box::new(content.chain(self.reader(rescue, piece).await?));

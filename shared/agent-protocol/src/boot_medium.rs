@@ -1,4 +1,4 @@
-//! What a boot medium (virtual media) tells the ramdisk, in files that the controller adds to the initramfs.
+//! What a boot medium (virtual media) passes to the ramdisk, in files that the controller adds to the initramfs.
 
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;

@@ -12,7 +12,7 @@ use tokio_util::io::ReaderStream;
 const CHUNK: usize = 256 << 10;
 
 /// What is to be answered to GET of some content.
-pub enum Ranged {
+pub enum RangeAnswer {
     /// This: none of the content.
     Whole(Response<Body>),
     /// `count` bytes of the content from `start` on, with [`streamed`].
@@ -30,7 +30,7 @@ pub enum Ranged {
 ///
 /// # Errors
 /// `etag` is no header.
-pub fn ranged(length: u64, etag: &str, headers: &HeaderMap) -> std::io::Result<Ranged> {
+pub fn ranged(length: u64, etag: &str, headers: &HeaderMap) -> std::io::Result<RangeAnswer> {
     let header_text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let answer = Response::builder().header(header::ETAG, etag).header(header::ACCEPT_RANGES, "bytes");
     if header_text(header::IF_NONE_MATCH).is_some_and(|tags| tags == "*" || tags.contains(etag)) {
@@ -52,11 +52,11 @@ pub fn ranged(length: u64, etag: &str, headers: &HeaderMap) -> std::io::Result<R
             return empty(answer.header(header::CONTENT_RANGE, format!("bytes */{length}")));
         }
     };
-    Ok(Ranged::Part { head: answer.header(header::CONTENT_LENGTH, count), start, count })
+    Ok(RangeAnswer::Part { head: answer.header(header::CONTENT_LENGTH, count), start, count })
 }
 
-fn empty(head: response::Builder) -> std::io::Result<Ranged> {
-    head.body(Body::empty()).map(Ranged::Whole).map_err(std::io::Error::other)
+fn empty(head: response::Builder) -> std::io::Result<RangeAnswer> {
+    head.body(Body::empty()).map(RangeAnswer::Whole).map_err(std::io::Error::other)
 }
 
 /// The answer with this head and all that the reader gives.
@@ -82,8 +82,8 @@ pub async fn answer(
     headers: &HeaderMap,
 ) -> std::io::Result<Response<Body>> {
     match ranged(length, etag, headers)? {
-        Ranged::Whole(answer) => Ok(answer),
-        Ranged::Part { head, start, count } => {
+        RangeAnswer::Whole(answer) => Ok(answer),
+        RangeAnswer::Part { head, start, count } => {
             file.seek(std::io::SeekFrom::Start(start)).await?;
             streamed(head, file.take(count))
         }

@@ -96,7 +96,7 @@ impl Site {
         Ok(Self { dir, timeline: Timeline::default(), controller, bridge, nodes: 0, _router: None })
     }
 
-    /// A controller whose nodes are behind a router, on a network of their own, [`ROUTED`]. Nobody serves DHCP or TFTP.
+    /// A controller whose nodes are behind a router, on a network of their own, [`ROUTED`]. Neither DHCP nor TFTP is served.
     /// BMCs are on the controller's side. `name`: of the router, unlike that of any other namespace.
     ///
     /// # Errors

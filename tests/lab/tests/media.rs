@@ -149,12 +149,12 @@ async fn a_foreign_medium_stays_and_is_named() {
     assert!(!error.is_retryable(), "{text}");
     room.bmc.eject_boot_medium(MARK).await.unwrap();
     assert_eq!(room.inserted(), before);
-    // Whoever asks for it by hand replaces it, as in Ironic.
+    // An operator who asks for it by hand replaces it, as in Ironic.
     room.bmc.insert_media(MediaKind::Cdrom, &url).await.unwrap();
     assert_eq!(room.inserted(), [("1".to_owned(), url)]);
 }
 
-/// Nobody could tell later whose medium it is.
+/// Whose medium it is could not be known later.
 #[tokio::test]
 async fn a_drive_that_does_not_show_its_medium_is_left_empty() {
     let room = room(MediaQuirks { hides_url: true, ..MediaQuirks::default() }).await;
@@ -163,7 +163,7 @@ async fn a_drive_that_does_not_show_its_medium_is_left_empty() {
     assert!(room.inserted().is_empty());
     room.bmc.insert_media(MediaKind::Cdrom, &images().await).await.unwrap();
     room.bmc.eject_boot_medium(MARK).await.unwrap();
-    assert_eq!(room.inserted().len(), 1, "it may be anybody's");
+    assert_eq!(room.inserted().len(), 1, "it may be a foreign one");
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ const PACKAGES: [(&str, &str); 3] = [
 const NOTICES: &str = "Licence notices of the boot loaders of boot media\n\n\
 isolinux.bin and ldlinux.c32 are Debian's builds of the Syslinux project, GNU General Public License version 2 or later, and\n\
 linuxx64.efi.stub is Debian's build of systemd's stub, GNU Lesser General Public License 2.1 or later, unmodified. Their sources\n\
-are Debian's source packages \"syslinux\" and \"systemd\" of the versions named below: from any Debian mirror, or for ever from\n\
+are Debian's source packages \"syslinux\" and \"systemd\" of the versions named below: from any Debian mirror, or permanently from\n\
 https://snapshot.debian.org/.\n\n";
 
 /// Writes the loaders and their notices into `out`.

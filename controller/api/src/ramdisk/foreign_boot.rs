@@ -4,7 +4,7 @@
 use crate::call::Call;
 use model::Node;
 
-/// Put it into the history, if the caller shows a nonce at all. Whoever shows none is merely not an agent of ours.
+/// Put it into the history, if the caller shows a nonce at all. A caller that shows none is merely not an agent of ours.
 pub async fn remark(call: &Call, node: &Node) {
     if call.nonce.is_none() {
         return;

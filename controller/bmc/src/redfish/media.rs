@@ -1,7 +1,7 @@
 //! Virtual media (resource VirtualMedia, DSP0268): below the system, or in older services below its managers.
 //!
 //! Services differ in what they want to hear. What is sent is what the service itself names: in the ActionInfo of the action,
-//! in the allowable values beside it, or among the properties of the drive. A service that refuses that is asked once more,
+//! in the allowable values next to it, or among the properties of the drive. A service that refuses that is asked once more,
 //! with what its error names, or with the URL alone. What a service says of a drive is read back after each change.
 
 use std::time::Duration;
@@ -224,7 +224,7 @@ impl Redfish {
     }
 
     /// Waits until the drive shows the medium. One that shows nothing has not taken it. Where the medium is `mark`ed, the drive
-    /// has to show the mark: nobody could tell later whose medium it is.
+    /// has to show the mark: without it, whose medium it is could not be known later.
     async fn read_back(
         &self,
         action: &str,

@@ -59,7 +59,7 @@ pub struct DriveQuirks {
     pub types: &'static [&'static str],
     /// It takes no URL: an insertion is answered with 405.
     pub takes_no_url: bool,
-    /// Somebody else's medium is in it.
+    /// A foreign medium is in it.
     pub foreign: Option<&'static str>,
 }
 

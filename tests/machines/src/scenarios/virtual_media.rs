@@ -19,7 +19,7 @@ pub const BIOS: &str = "the same by BIOS, as a CD, by a BMC with other ways";
 
 /// The node's.
 const STATIC: Ipv4Addr = Ipv4Addr::new(172, 23, 0, 50);
-/// Somebody on the controller's network.
+/// Another client on the controller's network.
 const STRANGER: Ipv4Addr = Ipv4Addr::new(172, 22, 0, 66);
 /// DHCP, TFTP, PXE.
 const BOOT_PORTS: [u16; 3] = [67, 69, 4011];
@@ -100,7 +100,7 @@ async fn inserted(node: &SiteNode, foreign: usize) -> Result<String> {
     .await
 }
 
-/// Another client is told that there is none, and the history names it.
+/// Another client gets 404, and the history names it.
 async fn only_the_bmc_reads(site: &Site, stage: &Stage, url: &str) -> Result<()> {
     site.add_controller_side_address(STRANGER)?;
     let stolen = fetch(url, STRANGER.into(), &stage.dir.join("stolen.iso")).await;
