@@ -10,7 +10,7 @@ use crate::restored;
 use crate::state_dir;
 use anyhow::{Context, Result, ensure};
 use clap::Subcommand;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use store::{Clock, SystemClock};
 use store_sqlite::backup;
 
@@ -57,27 +57,7 @@ impl Command {
         let database = config.database_file();
         let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
         match self {
-            Self::Backup { file } => {
-                file_only(config, "pg_dump makes a backup of it")?;
-                let bytes = backup::backup(&database, file)
-                    .with_context(|| format!("backup of {} to {}", database.display(), file.display()))?;
-                println!("{}: {bytes} bytes, checked", file.display());
-                if store_sqlite::are_encrypted(file)? {
-                    let key = database_key::place(config);
-                    println!(
-                        "Passwords in it are encrypted. Their key is not in it: keep a copy of {}.",
-                        key.display()
-                    );
-                } else {
-                    println!(
-                        "It contains passwords of BMCs that are not encrypted: no controller of this version ran yet."
-                    );
-                }
-                println!(
-                    "It does not contain certificate.key, tls/ and bundles/ of {} either.",
-                    config.state_dir.display()
-                );
-            }
+            Self::Backup { file } => make(config, &database, file)?,
             Self::ChangeCertificateKey => {
                 let (old, new) = runtime()?.block_on(async {
                     if let Some(settings) = config.database.postgres()? {
@@ -135,4 +115,25 @@ impl Command {
         }
         Ok(())
     }
+}
+
+/// Make a backup of a file, and print what is not in it.
+fn make(config: &Config, database: &Path, file: &Path) -> Result<()> {
+    file_only(config, "pg_dump makes a backup of it")?;
+    let bytes = backup::backup(database, file)
+        .with_context(|| format!("backup of {} to {}", database.display(), file.display()))?;
+    println!("{}: {bytes} bytes, checked", file.display());
+    if store_sqlite::are_encrypted(file)? {
+        let key = database_key::place(config);
+        println!("Passwords in it are encrypted. Their key is not in it: keep a copy of {}.", key.display());
+    } else {
+        println!(
+            "It contains passwords of BMCs that are not encrypted: no controller of this version ran yet."
+        );
+    }
+    println!(
+        "It does not contain certificate.key, tls/ and bundles/ of {} either.",
+        config.state_dir.display()
+    );
+    Ok(())
 }

@@ -190,6 +190,11 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         .start("the note of the newest epoch", async move { newest_epoch::keep(&state_dir, &noted).await });
     services.start("the check of the database", database.check(config.database_check_hours));
     tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
+    serve(services, &stop).await
+}
+
+/// Serve until there is a reason to stop, and stop.
+async fn serve(mut services: Services, stop: &CancellationToken) -> Result<()> {
     let supervisor = Supervisor::from_environment().context("NOTIFY_SOCKET")?;
     supervisor.ready();
     let ended = first_reason_to_stop(&supervisor, &mut services).await?;

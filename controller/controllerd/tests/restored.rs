@@ -81,7 +81,7 @@ impl Site {
 
     /// What happens after it.
     async fn go_on(&self) {
-        self.provision("flight", "unhold", "manageable").await;
+        self.provision("flight", "abort", "clean failed").await;
         for name in ["rest", "late"] {
             self.provision(name, "provide", "available").await;
         }

@@ -196,7 +196,11 @@ pub fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<Opt
     let in_time = end.recv_timeout(limit).is_ok();
     // The shell's own kill: a minimal Debian has no program of that name.
     let kill = format!("kill -s KILL -- {group}");
-    if !in_time && !sh::succeeds(Command::new("sh").args(["-c", &kill])) {
+    if !in_time
+        && !sh::succeeds(Command::new("sh").args(["-c", &kill]))
+        // It may have ended by itself since.
+        && end.recv_timeout(Duration::from_secs(5)).is_err()
+    {
         bail!("cannot kill process group {group} of {command:?}");
     }
     let status = match waiter.join() {

@@ -141,10 +141,11 @@ impl Conductor {
                 biased;
                 outcome = &mut guarded => match outcome {
                     Some(outcome) => break Ok(outcome),
-                    None => match self.renew_once(lease, &until).await {
-                        Some(lost) => break Err(lost),
-                        None => {}
-                    },
+                    None => {
+                        if let Some(lost) = self.renew_once(lease, &until).await {
+                            break Err(lost);
+                        }
+                    }
                 },
                 lost = &mut renewing => break Err(lost),
                 () = sleep(LOOK_EVERY) => {}
