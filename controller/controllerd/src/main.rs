@@ -130,17 +130,10 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         .reached_at(boot_services::agent_api(&config, &identity));
     let remarks = store::Remarks::default();
     let media = NodeMedia::of(&config);
-    let drivers = drivers::BmcDrivers::new(
-        &config.enabled_hardware_types,
-        bmcs.clone(),
-        config.conductor.clone(),
-        agents.clone(),
-    )
-    .serving(media.clone());
     let app = api::App {
         store: store.clone(),
         clock: clock.clone(),
-        drivers: Arc::new(drivers),
+        drivers: Arc::new(api_drivers(&config, &bmcs, &agents, &media)),
         bundles: Some(Arc::new(bundles)),
         images,
         certificate_key: Some(certificate_key.public().to_string()),
@@ -215,6 +208,17 @@ fn open_bmcs(config: &Config) -> bmc::Builtin {
         tracing::info!("bmc.networks is not set: the controller connects to BMCs at every address");
     }
     bmc::Builtin::new(config.bmc.clone()).enabling(&config.enabled_hardware_types)
+}
+
+/// What the API asks of drivers.
+fn api_drivers(
+    config: &Config,
+    bmcs: &bmc::Builtin,
+    agents: &AgentClient,
+    media: &NodeMedia,
+) -> drivers::BmcDrivers {
+    let (enabled, settings) = (&config.enabled_hardware_types, config.conductor.clone());
+    drivers::BmcDrivers::new(enabled, bmcs.clone(), settings, agents.clone()).serving(media.clone())
 }
 
 /// What calls agents.
