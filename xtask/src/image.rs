@@ -4,6 +4,7 @@
 //! apt: linux-image-… ──dpkg -x──► vmlinuz ───────────────────────────────► image/out/vmlinuz
 //!                         └─► modules of image/modules.txt + what they need ─┐
 //! cargo: anneal-agent (static) ───────────────────────────────► /init ──────┴► image/out/initramfs
+//! apt: isolinux, syslinux, systemd's stub ────────────────────────────────────► image/out/medium
 //! apt: busybox, dropbear, their libraries ─► image/rescue/login ─────────────► image/out/rescue
 //! ```
 //!
@@ -16,6 +17,7 @@ mod agent;
 mod bench;
 mod cpio;
 mod kernel;
+mod medium;
 mod modules;
 mod notices;
 mod package;
@@ -97,6 +99,7 @@ pub fn build(agent: Option<&Path>, trusted_keys: Option<&Path>, force: bool) -> 
     let packed_agent = compress(&work, "agent", &init_archive(&init, trusted_keys.as_deref())?)?;
 
     let rescue = rescue::build(&work)?;
+    medium::write(&work, &out)?;
     let vmlinuz = fs::read(&kernel.vmlinuz)?;
     let initramfs = [&packed_modules[..], &packed_agent].concat();
     write_if_changed(&out.join("vmlinuz"), &vmlinuz)?;

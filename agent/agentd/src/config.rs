@@ -15,6 +15,7 @@ pub use types::{Advertise, Inspection};
 use crate::http::ApiUrl;
 use crate::tls::Trust;
 use crate::token::Token;
+use agent_protocol::boot_medium::PARAMETERS;
 use error::bad;
 use mac::Mac;
 use sources::{Values, from_flags, from_kernel, kernel_parameters};
@@ -91,7 +92,7 @@ pub struct Config {
 pub struct Environment {
     /// Arguments without the program's name.
     pub arguments: Vec<String>,
-    /// `/proc/cmdline`.
+    /// `/proc/cmdline`, and behind it in the ramdisk the parameters that a boot medium brings.
     pub kernel_command_line: String,
     /// Process id 1.
     pub is_init: bool,
@@ -180,13 +181,18 @@ impl Environment {
         /// RAMFS_MAGIC of linux/magic.h.
         const RAMFS: i64 = 0x8584_58f6;
         let is_ram = |kind: FsType| kind == nix::sys::statfs::TMPFS_MAGIC || kind == FsType(RAMFS);
+        let root_is_initramfs = statfs("/").is_ok_and(|root| is_ram(root.filesystem_type()));
+        // Not there before PID 1 has mounted /proc; outside it is always there.
+        let mut kernel_command_line = std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
+        if root_is_initramfs && let Ok(more) = std::fs::read_to_string(format!("/{PARAMETERS}")) {
+            kernel_command_line = format!("{} {more}", kernel_command_line.trim_end());
+        }
         Self {
             arguments: std::env::args().skip(1).collect(),
-            // Not there before PID 1 has mounted /proc; outside it is always there.
-            kernel_command_line: std::fs::read_to_string("/proc/cmdline").unwrap_or_default(),
+            kernel_command_line,
             is_init: std::process::id() == 1,
             boot_nonce: std::env::var("ANNEAL_BOOT_NONCE").ok(),
-            root_is_initramfs: statfs("/").is_ok_and(|root| is_ram(root.filesystem_type())),
+            root_is_initramfs,
         }
     }
 }

@@ -4,7 +4,10 @@ use crate::config::{self, Config, Environment};
 use crate::inventory::interfaces;
 use crate::logging::LogRing;
 use crate::random;
+use agent_protocol::boot_medium::{NETWORK, StaticNetwork};
 use ramdisk_init::Exit;
+use std::io::ErrorKind;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// The agent's life as [`init`] is given it.
@@ -47,6 +50,34 @@ fn boot(logs: &LogRing, life: AgentMain) -> Result<Exit, String> {
         tracing::error!("{problem}");
     }
     let config = parsed.map_err(|error| error.to_string())?;
-    ramdisk_init::start(config.boot_mac, &config.name_servers, interfaces)?;
+    let network = static_network(&Path::new("/").join(NETWORK))?;
+    ramdisk_init::start(config.boot_mac, &config.name_servers, network.as_ref(), interfaces)?;
     life(&config, logs)?.ok_or_else(|| "the agent ended without a command to end".into())
+}
+
+/// The network of the boot medium; `None` where it brings none.
+fn static_network(file: &Path) -> Result<Option<StaticNetwork>, String> {
+    let bad = |why: String| format!("{}: {why}", file.display());
+    let text = match std::fs::read(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(bad(error.to_string())),
+    };
+    serde_json::from_slice(&text).map(Some).map_err(|error| bad(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_that_cannot_be_read_is_an_error_and_no_dhcp() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("network.json");
+        assert_eq!(static_network(&file), Ok(None));
+        std::fs::write(&file, br#"{"interfaces":[]}"#).unwrap();
+        assert!(static_network(&file).unwrap().unwrap().interfaces.is_empty());
+        std::fs::write(&file, b"{").unwrap();
+        assert!(static_network(&file).unwrap_err().contains("network.json"));
+    }
 }

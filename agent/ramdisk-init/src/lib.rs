@@ -4,7 +4,7 @@
 //!   run ─▶ mount_all ─▶ console ─▶ (the caller reads its configuration)
 //!      ─▶ start ─▶ signals, power button
 //!                  modules by modalias ◀── uevents, as long as the machine runs
-//!                  network: DHCP on the NIC that PXE used   ┐ at the same time
+//!                  network: of the boot medium, or by DHCP  ┐ at the same time
 //!                  storage: wait until all disks are there  ┘
 //!      ─▶ (the agent's life) ─▶ end: power off, reboot or halt
 //! ```
@@ -19,12 +19,14 @@ pub mod netlink;
 mod network;
 mod power;
 mod resolver;
+mod static_network;
 mod storage;
 mod uevents;
 
 pub use mounts::{FETCHED, console, mount_all, with_writable_efi_variables};
 pub use power::{Exit, end};
 
+use agent_protocol::boot_medium::StaticNetwork;
 use agent_protocol::inventory::Interface;
 use mac::Mac;
 use std::net::Ipv4Addr;
@@ -63,13 +65,15 @@ fn restart_after(pause: Duration, problem: &str) -> Exit {
 
 /// Start what lives as long as the machine (signals, modules, power button), then wait for the network and for all
 /// disks. `interfaces` lists the network interfaces of this machine that are hardware; the one with `boot_mac` is tried
-/// alone first. `dns`: name servers for where no lease names any. Must be called before any other thread exists.
+/// alone first. `dns`: name servers for where no lease names any. `network`: that of the boot medium, with which no DHCP server
+/// is asked. Must be called before any other thread exists.
 ///
 /// # Errors
 /// Signals cannot be blocked, or waiting for storage panicked.
 pub fn start(
     boot_mac: Option<Mac>,
     dns: &[Ipv4Addr],
+    network: Option<&StaticNetwork>,
     interfaces: fn() -> Vec<Interface>,
 ) -> Result<(), String> {
     power::watch_signals()?;
@@ -83,6 +87,10 @@ pub fn start(
     power::watch_button();
 
     let storage = std::thread::spawn(storage::settle);
-    network::bring_up(boot_mac, dns, interfaces);
+    network::loopback_up();
+    match network {
+        Some(network) => static_network::bring_up(network, resolver::Resolver::new(dns), interfaces),
+        None => network::bring_up(boot_mac, dns, interfaces),
+    }
     storage.join().map_err(|_| "waiting for storage panicked".to_owned())
 }

@@ -22,10 +22,12 @@ const IFLA_MTU: u16 = 4;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 const IFA_BROADCAST: u16 = 4;
+const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
 const RTA_PRIORITY: u16 = 6;
 const RT_TABLE_MAIN: u8 = 254;
+const RTPROT_STATIC: u8 = 4;
 const RTPROT_DHCP: u8 = 16;
 const RT_SCOPE_UNIVERSE: u8 = 0;
 const RTN_UNICAST: u8 = 1;
@@ -89,6 +91,21 @@ pub fn add_default_route(index: u32, gateway: Ipv4Addr, metric: u32) -> nix::Res
         .attribute(RTA_GATEWAY, &gateway.octets())
         .attribute(RTA_OIF, &index.to_ne_bytes())
         .attribute(RTA_PRIORITY, &metric.to_ne_bytes()))
+}
+
+/// Route what is for `network` through `gateway`; with the prefix 0 everything else.
+pub fn add_route(index: u32, network: Address, gateway: Ipv4Addr) -> nix::Result<()> {
+    ask(&route(index, network, gateway))
+}
+
+/// `struct rtmsg`: family, length of the destination's prefix, of the source's, TOS, table, protocol, scope, type, flags.
+fn route(index: u32, network: Address, gateway: Ipv4Addr) -> Message {
+    let kind = [RT_TABLE_MAIN, RTPROT_STATIC, RT_SCOPE_UNIVERSE, RTN_UNICAST];
+    let header = [&[AF_INET, network.prefix, 0, 0][..], &kind, &[0; 4]].concat();
+    let message = Message::new(RTM_NEWROUTE, REQUEST_ACK | CREATE_REPLACE, &header);
+    let message =
+        if network.prefix == 0 { message } else { message.attribute(RTA_DST, &network.ip.octets()) };
+    message.attribute(RTA_GATEWAY, &gateway.octets()).attribute(RTA_OIF, &index.to_ne_bytes())
 }
 
 /// `struct ifinfomsg` that sets these flags.
@@ -169,6 +186,18 @@ mod tests {
         assert_eq!(message.0[..4], 32_u32.to_ne_bytes());
         assert_eq!(message.0[16..24], [2, 24, 0, 0, 3, 0, 0, 0]);
         assert_eq!(message.0[24..], [8, 0, 2, 0, 192, 0, 2, 7]);
+    }
+
+    #[test]
+    fn a_route_names_its_destination_unless_it_is_the_default() {
+        let gateway = Ipv4Addr::new(10, 0, 0, 1);
+        let to = |ip, prefix| route(3, Address { ip, prefix }, gateway).0;
+        let routed = to(Ipv4Addr::new(192, 0, 2, 0), 24);
+        assert_eq!(routed[16..28], [2, 24, 0, 0, 254, 4, 0, 1, 0, 0, 0, 0]);
+        assert_eq!(routed[28..], [8, 0, 1, 0, 192, 0, 2, 0, 8, 0, 5, 0, 10, 0, 0, 1, 8, 0, 4, 0, 3, 0, 0, 0]);
+        let default = to(Ipv4Addr::UNSPECIFIED, 0);
+        assert_eq!(default[16..28], [2, 0, 0, 0, 254, 4, 0, 1, 0, 0, 0, 0]);
+        assert_eq!(default[28..], [8, 0, 5, 0, 10, 0, 0, 1, 8, 0, 4, 0, 3, 0, 0, 0]);
     }
 
     #[test]

@@ -29,12 +29,16 @@ const LOOPBACK: u32 = 1;
 /// Metric of default routes: this plus the interface's index.
 const METRIC: u32 = 100;
 
-/// Return when an interface has an address; until then, never. Leases are renewed permanently by
-/// threads that go on after this has returned. `dns`: name servers for where no lease names any.
-pub fn bring_up(boot_mac: Option<Mac>, dns: &[Ipv4Addr], interfaces: fn() -> Vec<Interface>) {
+/// Bring the loopback interface up.
+pub fn loopback_up() {
     if let Err(error) = netlink::link_up(LOOPBACK) {
         tracing::warn!(%error, "loopback stays down");
     }
+}
+
+/// Return when an interface has an address; until then, never. Leases are renewed permanently by
+/// threads that go on after this has returned. `dns`: name servers for where no lease names any.
+pub fn bring_up(boot_mac: Option<Mac>, dns: &[Ipv4Addr], interfaces: fn() -> Vec<Interface>) {
     let began = Instant::now();
     let (ready, leased) = mpsc::channel();
     let resolver = Arc::new(Resolver::new(dns));

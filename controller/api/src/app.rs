@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{ApiStore, Clock, Members, NodeQuery};
+use store::{ApiStore, Clock, Members, NodeQuery, Remarks};
 
 /// The parts that handlers use.
 #[derive(Clone)]
@@ -31,6 +31,8 @@ pub struct App {
     pub certificate_key: Option<String>,
     /// The requests that wait for a locked node.
     pub lock_waits: LockWaits,
+    /// What strangers asked for, in the histories of nodes.
+    pub remarks: Remarks,
     /// This controller, and those that share its store.
     pub members: Members,
     /// Settings.

@@ -102,6 +102,11 @@ pub trait DriverQueries: Send + Sync {
         Err(DriverError::unsupported(node, "detach_virtual_media"))
     }
 
+    /// Whether a boot medium can be made for the node, without contacting the BMC; `Err` says why not.
+    fn boot_medium(&self, node: &Node) -> Result<(), String> {
+        Err(format!("driver {} boots no node by virtual media", node.driver))
+    }
+
     /// What an erase step (`interface`, `step`, `args`) would do to each disk, as reported by the node's agent.
     async fn erase_plan(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError>;
 }

@@ -3,7 +3,7 @@
 use crate::common::Api;
 use axum::body::Body;
 use axum::http::Request;
-use model::boot::Boot;
+use model::boot::{Boot, BootNonce};
 use model::{Cursor, Inventory, Node, ProvisionState, Run, RunKind};
 use serde_json::{Value, json};
 
@@ -285,6 +285,19 @@ async fn a_report_shows_the_nonce_of_its_boot() {
     api.store.forget_agent(node.uuid, Some(boot), None).await.unwrap();
     send_report(&api, report(MAC)).await.is(404);
     assert_eq!(api.store.inventory(node.uuid).await.unwrap(), None);
+    let send = |nonce: &BootNonce| {
+        let path = format!("/boot-nonce/{}{PATH}", nonce.expose());
+        Request::post(path)
+            .header("Content-Type", "application/json")
+            .body(Body::from(report(MAC).to_string()))
+            .unwrap()
+    };
+    api.raw(send(&BootNonce::fresh())).await.is(404);
+    let history = api.store.history(node.uuid).await.unwrap();
+    assert!(
+        history.iter().any(|event| event.text.contains("shows the nonce of another boot")),
+        "{history:?}"
+    );
     let path = format!("/boot-nonce/{}{PATH}", nonce.expose());
     let request = Request::post(path).header("Content-Type", "application/json");
     api.raw(request.body(Body::from(report(MAC).to_string())).unwrap()).await.is(202);

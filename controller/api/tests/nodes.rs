@@ -266,6 +266,25 @@ async fn validate_shows_which_agent_is_accepted() {
 }
 
 #[tokio::test]
+async fn validate_says_which_identity_the_way_of_booting_gives() {
+    let api = Api::demanding_nonce();
+    api.node("n", ProvisionState::Manageable).await;
+    let patch = async |path: &str, value: Value| {
+        let patch = json!([{"op": "add", "path": path, "value": value}]);
+        api.patch("/v1/nodes/n", patch).await.is(200);
+        api.get("/v1/nodes/n/validate").await.is(200).body["boot"].clone()
+    };
+    let network = patch("/driver", json!("redfish")).await;
+    assert_eq!(network["result"], true);
+    assert!(network["reason"].to_string().contains("in plain text on the nodes' network"), "{network}");
+    let media = patch("/boot_interface", json!("redfish-virtual-media")).await;
+    assert_eq!(media["result"], true);
+    assert!(media["reason"].to_string().contains("only the node's BMC can read"), "{media}");
+    let none = patch("/extra/no_medium", json!(true)).await;
+    assert_eq!(none, json!({"result": false, "reason": "no loaders"}));
+}
+
+#[tokio::test]
 async fn verbs_are_stored_as_the_model_decides() {
     let api = Api::new();
     api.node("n", ProvisionState::Enroll).await;

@@ -341,6 +341,11 @@ async fn an_agent_shows_the_nonce_of_its_boot() {
         assert!(answer.text.contains(NOT_FOUND), "as for an unknown node");
     }
     assert_eq!(api.store.contact(node.uuid).await.unwrap(), before);
+    // Named once, and not for a client that shows no nonce at all.
+    api.at(68, "GET", &format!("/boot-nonce/{}{lookup}", other.expose()), None).await.is(404);
+    let history = api.store.history(node.uuid).await.unwrap();
+    let named = history.iter().filter(|event| event.text.contains("shows the nonce of another boot")).count();
+    assert_eq!(named, 1, "{history:?}");
 
     let prefix = format!("/boot-nonce/{}", nonce.expose());
     api.at(68, "GET", &format!("{prefix}/"), None).await.is(200);

@@ -153,6 +153,14 @@ pub fn properties(driver: &str) -> Option<BTreeMap<&'static str, &'static str>> 
     Some(properties.iter().copied().collect())
 }
 
+/// The host at which the BMC is managed: a name, or an address without brackets. `None` where the driver has none.
+pub fn host(driver: &str, driver_info: &Map<String, Value>) -> Option<String> {
+    match driver {
+        redfish::NAME => redfish::host(driver_info),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

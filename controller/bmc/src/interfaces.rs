@@ -54,6 +54,9 @@ const CUSTOM_AGENT: Implementation =
 const RAMDISK: Implementation =
     Implementation { name: model::ramdisk_deploy::RAMDISK, steps: ramdisk::STEPS };
 
+/// Boot interfaces of nodes with a Redfish BMC.
+const REDFISH_BOOT: &[Implementation] = &[plain("ipxe"), plain(model::boot_medium::VIRTUAL_MEDIA)];
+
 const fn of(name: &'static str, enabled: &'static [Implementation]) -> Interface {
     assert!(!enabled.is_empty(), "an interface has a default");
     Interface { name, enabled }
@@ -61,7 +64,7 @@ const fn of(name: &'static str, enabled: &'static [Implementation]) -> Interface
 
 const REDFISH: &[Interface] = &[
     of("bios", &[Implementation { name: "redfish", steps: redfish::BIOS_STEPS }, plain("no-bios")]),
-    of("boot", &[plain("ipxe")]),
+    of("boot", REDFISH_BOOT),
     of("console", &[plain("no-console")]),
     of("deploy", &[DIRECT, CUSTOM_AGENT, RAMDISK]),
     of("firmware", &[plain("no-firmware")]),

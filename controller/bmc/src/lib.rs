@@ -33,7 +33,7 @@ mod types;
 
 pub use declared::{Arg, Declared, StepCall, StepEnd, StepFn, StepFuture};
 pub use driver_names::DRIVERS;
-pub use drivers::{Builtin, Drivers, properties};
+pub use drivers::{Builtin, Drivers, host, properties};
 pub use error::{BmcError, ErrorKind};
 pub use interfaces::{Implementation, Interface, abilities, interfaces};
 pub use priorities::{BadPriorities, check_priorities};
@@ -192,6 +192,23 @@ pub trait Bmc: Send + Sync {
     /// [`ErrorKind::Unsupported`] when there is no virtual drive at all.
     async fn eject_media(&self, _kinds: &[MediaKind]) -> Result<(), BmcError> {
         Err(BmcError::not_offered("eject virtual media"))
+    }
+
+    /// Put the image of this URL, which the BMC must reach, into a virtual CD drive that is empty or holds a medium whose URL
+    /// or name contains `mark`. Any other medium stays.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when there is no such drive; the error names the media that are not ours.
+    async fn insert_boot_medium(&self, _url: &str, _mark: &str) -> Result<(), BmcError> {
+        Err(BmcError::not_offered("insert a boot medium"))
+    }
+
+    /// Empty the virtual drives that hold a medium whose URL or name contains `mark`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when there is no virtual drive at all.
+    async fn eject_boot_medium(&self, _mark: &str) -> Result<(), BmcError> {
+        Err(BmcError::not_offered("eject a boot medium"))
     }
 
     /// Devices that [`Bmc::set_boot_device`] may be asked for: what the driver can say; the BMC itself

@@ -52,6 +52,14 @@ fn word(name: &'static str, text: &str) -> Result<(), CmdlineError> {
 /// # Errors
 /// A parameter that cannot be one word of a command line, naming it.
 pub fn ramdisk_cmdline(params: &RamdiskParams) -> Result<String, CmdlineError> {
+    Ok(format!("{} {}", boot_parameters(params)?, kernel_arguments(params)?))
+}
+
+/// The part of it that the agent alone reads, and that differs from boot to boot. On a boot medium it is in the overlay.
+///
+/// # Errors
+/// As [`ramdisk_cmdline`].
+pub fn boot_parameters(params: &RamdiskParams) -> Result<String, CmdlineError> {
     if params.api_urls.is_empty() {
         return Err(CmdlineError { name: "ipa-api-url", why: "no URL is given" });
     }
@@ -81,7 +89,15 @@ pub fn ramdisk_cmdline(params: &RamdiskParams) -> Result<String, CmdlineError> {
     if params.insecure {
         args.push("ipa-insecure=1".to_owned());
     }
-    args.push("anneal.ramdisk".to_owned());
+    Ok(args.join(" "))
+}
+
+/// The part of it that is the same for all boots: the kernel's own, and what the operator adds.
+///
+/// # Errors
+/// As [`ramdisk_cmdline`].
+pub fn kernel_arguments(params: &RamdiskParams) -> Result<String, CmdlineError> {
+    let mut args = vec!["anneal.ramdisk".to_owned()];
     if !params.verbose {
         args.push("quiet".to_owned());
     }

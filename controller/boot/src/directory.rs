@@ -1,6 +1,7 @@
 //! The port through which the services ask what a node boots.
 
 use async_trait::async_trait;
+use boot_media::Overlay;
 use mac::Mac;
 use std::net::IpAddr;
 
@@ -45,6 +46,22 @@ pub enum HelloAnswer {
     Failed,
 }
 
+/// The answer to a request for a boot medium.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MediumAnswer {
+    /// The medium with this overlay.
+    Medium {
+        /// What differs from boot to boot.
+        overlay: Overlay,
+        /// With the archive of a rescue behind the initramfs.
+        rescue: bool,
+    },
+    /// There is none of this name for this client. Which of the two it is, stays unsaid.
+    NotThere,
+    /// It could not be looked up: the BMC is to try again.
+    Failed,
+}
+
 /// Decides what a node boots; asked once for each script, at the moment the node asks.
 #[async_trait]
 pub trait BootDirectory: Send + Sync {
@@ -54,6 +71,11 @@ pub trait BootDirectory: Send + Sync {
     /// The instance with this nonce says that it runs; `from`: where the request came from. None is awaited unless overridden.
     async fn hello(&self, _nonce: &str, _from: Option<IpAddr>) -> HelloAnswer {
         HelloAnswer::NotAwaited
+    }
+
+    /// The boot medium of this file name; `from`: where the request came from. There is none unless overridden.
+    async fn medium(&self, _file_name: &str, _from: Option<IpAddr>) -> MediumAnswer {
+        MediumAnswer::NotThere
     }
 
     /// The first byte of a boot file (`vmlinuz`, `initramfs`, `rescue`, `ipxe` for the script) is about to go to

@@ -19,8 +19,9 @@ use tokio::fs::File;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::medium::{Media, MediumConfig};
 use crate::script::script;
-use crate::{BootDirectory, BootError, HelloAnswer, Mac, loaders};
+use crate::{BootDirectory, BootError, HelloAnswer, Mac, MediumAnswer, loaders};
 
 /// How long downloads going on may take after the shutdown was asked for.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -40,6 +41,8 @@ pub struct HttpConfig {
     pub rescue: PathBuf,
     /// Directory of the loaders; see [`loaders::NAMES`].
     pub loader_dir: PathBuf,
+    /// What boot media are made of besides.
+    pub medium: MediumConfig,
 }
 
 /// A server with its socket open.
@@ -88,18 +91,22 @@ impl Http {
 #[derive(Clone)]
 struct App {
     config: Arc<HttpConfig>,
+    media: Arc<Media>,
     directory: Arc<dyn BootDirectory>,
 }
 
 /// The routes, for those who serve them on a listener of their own.
 pub fn router(config: HttpConfig, directory: Arc<dyn BootDirectory>) -> Router {
+    let HttpConfig { kernel, initramfs, rescue, medium, .. } = config.clone();
+    let media = Arc::new(Media::new(medium, kernel, initramfs, rescue));
     Router::new()
         // A HEAD would take the script without delivering it.
         .route("/boot/ipxe", get(ipxe).head(async || StatusCode::METHOD_NOT_ALLOWED))
         .route("/boot/{name}", get(boot_download))
+        .route("/boot/media/{name}", get(self::medium))
         // cloud-init sends GET when it has nothing to say but the URL.
         .route("/hello/{nonce}", get(hello).post(hello).head(async || StatusCode::METHOD_NOT_ALLOWED))
-        .with_state(App { config: Arc::new(config), directory })
+        .with_state(App { config: Arc::new(config), media, directory })
 }
 
 #[derive(Deserialize)]
@@ -149,6 +156,30 @@ async fn hello(
         HelloAnswer::Failed => (StatusCode::SERVICE_UNAVAILABLE, "try again later\n"),
     };
     ([(header::CACHE_CONTROL, "no-store")], text(status, says.to_owned())).into_response()
+}
+
+/// What a BMC inserts. Its URL is a secret of the boot: neither it nor its file name stands in a log.
+async fn medium(
+    State(app): State<App>,
+    client: Option<Extension<ClientAddress>>,
+    UrlPath(name): UrlPath<String>,
+    headers: HeaderMap,
+) -> Response {
+    let from = client.map(|Extension(client)| client.0);
+    let (overlay, rescue) = match app.directory.medium(&name, from).await {
+        MediumAnswer::Medium { overlay, rescue } => (overlay, rescue),
+        MediumAnswer::NotThere => return text(StatusCode::NOT_FOUND, "no such page\n".to_owned()),
+        MediumAnswer::Failed => {
+            return text(StatusCode::SERVICE_UNAVAILABLE, "try again later\n".to_owned());
+        }
+    };
+    match app.media.answer(&overlay, rescue, &headers).await {
+        Ok(answer) => ([(header::CACHE_CONTROL, "no-store")], answer).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "http: no boot medium");
+            text(StatusCode::INTERNAL_SERVER_ERROR, "no boot medium can be made\n".to_owned())
+        }
+    }
 }
 
 async fn boot_download(

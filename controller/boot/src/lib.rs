@@ -6,6 +6,7 @@
 //!   iPXE     ── DHCP ─────────▶ dhcp    http://…/boot/ipxe?mac=<mac>
 //!            ── HTTP ─────────▶ http ── BootDirectory ──▶ who decides: ramdisk, local disk, unknown
 //!            ── HTTP ─────────▶ http    /boot/vmlinuz, /boot/initramfs, of a rescue /boot/rescue
+//!   BMC      ── HTTP ─────────▶ http ── BootDirectory, medium    /boot/media/…, the boot medium of virtual media
 //! ```
 //!
 //! Each service is optional and runs until its [`CancellationToken`] is cancelled. Nothing here knows of
@@ -17,12 +18,14 @@ mod directory;
 mod error;
 pub mod http;
 pub mod loaders;
+pub mod medium;
 pub mod ra;
 pub mod script;
 pub mod tftp;
 
-pub use cmdline::{CmdlineError, RamdiskParams, ramdisk_cmdline};
-pub use directory::{BootAnswer, BootDirectory, HelloAnswer};
+pub use boot_media::Overlay;
+pub use cmdline::{CmdlineError, RamdiskParams, boot_parameters, kernel_arguments, ramdisk_cmdline};
+pub use directory::{BootAnswer, BootDirectory, HelloAnswer, MediumAnswer};
 pub use error::BootError;
 pub use mac::{Mac, MacError};
 pub use tokio_util::sync::CancellationToken;

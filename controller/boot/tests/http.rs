@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use boot::http::{Http, HttpConfig};
+use boot::medium::MediumConfig;
 use boot::{BootAnswer, BootDirectory, CancellationToken, HelloAnswer, Mac};
 use http_server::{Clients, Limits, Places, Timeouts};
 
@@ -61,6 +62,7 @@ async fn running() -> Running {
         initramfs: dir.path().join("missing"),
         rescue: dir.path().join("login"),
         loader_dir: dir.path().to_owned(),
+        medium: MediumConfig { loader_dir: dir.path().to_owned(), arguments: String::new() },
     };
     let directory = Arc::new(Directory::default());
     let http = Http::bind(config, directory.clone(), clients()).await.unwrap();

@@ -1,12 +1,14 @@
 //! The only effects outside the store: on BMCs and agents. One action in, one outcome out, no decisions.
 
 use crate::agent_client::AgentClient;
+use crate::boot_media::{BootMedia, NoBootMedia};
 use crate::decision::{Action, ActionError, Outcome};
 use crate::image_download;
 use crate::log_archive::LogArchive;
 use crate::settings::Settings;
 use async_trait::async_trait;
 use bmc::{Bmc, BmcError, BootDevice, BootSetting, Drivers, ErrorKind, StepCall, StepEnd};
+use model::boot_medium;
 use model::image;
 use model::run::PersistentBoot;
 use model::{
@@ -46,6 +48,7 @@ pub struct LiveExecutor {
     drivers: Arc<dyn Drivers>,
     agents: AgentClient,
     clock: Arc<dyn Clock>,
+    media: Arc<dyn BootMedia>,
     settings: Settings,
     logs: LogArchive,
     /// Each writes to the disk while it runs.
@@ -70,11 +73,28 @@ impl LiveExecutor {
             drivers,
             agents,
             clock,
+            media: Arc::new(NoBootMedia),
             settings,
             logs,
             fetching_logs: Semaphore::new(LOGS_AT_ONCE),
             abilities: Mutex::default(),
         }
+    }
+
+    /// With boot media, for nodes that boot by virtual media.
+    #[must_use]
+    pub fn inserting(mut self, media: Arc<dyn BootMedia>) -> Self {
+        self.media = media;
+        self
+    }
+
+    /// Insert the medium of the boot that comes next, and boot from it once.
+    async fn insert_medium(&self, bmc: &dyn Bmc, node: &Node, contact: &Contact) -> Result<(), BmcError> {
+        let refused = |why: String| BmcError::new(ErrorKind::Config, "", "insert the boot medium", why);
+        let boot = contact.boot.as_ref().ok_or_else(|| refused("no boot was ordered".to_owned()))?;
+        let url = self.media.url(node, &boot.nonce).map_err(refused)?;
+        bmc.insert_boot_medium(&url, &boot_medium::mark(node.uuid)).await?;
+        bmc.set_boot_device(BootDevice::Cdrom, false, None).await
     }
 
     /// Store the logs of the node's ramdisk in the file of this name.
@@ -89,7 +109,7 @@ impl LiveExecutor {
         agents.collect_logs(contact, &self.logs, name).await.map(|()| Outcome::Done)
     }
 
-    async fn bmc(&self, node: &Node, action: &Action) -> Result<Outcome, BmcError> {
+    async fn bmc(&self, node: &Node, contact: &Contact, action: &Action) -> Result<Outcome, BmcError> {
         let bmc = self.drivers.open(&node.driver, &node.driver_info, &node.uuid.to_string())?;
         match action {
             Action::VerifyBmc => bmc.verify().await?,
@@ -100,6 +120,14 @@ impl LiveExecutor {
             Action::ReadBootDevice => return Ok(Outcome::BootDevice(persistent(bmc.boot_device().await?))),
             Action::SetBootDevice => {
                 bmc.set_boot_device(BootDevice::Pxe, false, None).await?;
+                return Ok(Outcome::Done);
+            }
+            Action::InsertMedium => {
+                self.insert_medium(&*bmc, node, contact).await?;
+                return Ok(Outcome::Done);
+            }
+            Action::EjectMedium => {
+                bmc.eject_boot_medium(&boot_medium::mark(node.uuid)).await?;
                 return Ok(Outcome::Done);
             }
             Action::RestoreBootDevice(before) => {
@@ -238,6 +266,8 @@ impl Executor for LiveExecutor {
             Action::SendStep { .. } | Action::CancelCommand { .. } => self.agents.unfenced_call(contact),
             Action::SetPower(_)
             | Action::SetBootDevice
+            | Action::InsertMedium
+            | Action::EjectMedium
             | Action::RestoreBootDevice(_)
             | Action::RunStep { polling: false, .. } => bmc::LONGEST_REQUEST,
         }
@@ -252,7 +282,9 @@ impl Executor for LiveExecutor {
             | Action::SetPower(_)
             | Action::ReadBootDevice
             | Action::SetBootDevice
-            | Action::RestoreBootDevice(_) => self.bmc(node, action).await.unwrap_or_else(failed),
+            | Action::InsertMedium
+            | Action::EjectMedium
+            | Action::RestoreBootDevice(_) => self.bmc(node, contact, action).await.unwrap_or_else(failed),
             Action::RunStep { step, polling, .. } if is_core_step_of_direct(&step.step) => {
                 image_download::prepare(agents.images(), node, contact, *polling).await
             }

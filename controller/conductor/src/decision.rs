@@ -144,6 +144,10 @@ pub enum Action {
     ReadBootDevice,
     /// Make the next boot, and only that, a network boot.
     SetBootDevice,
+    /// Insert the boot medium of the boot that comes next, and make that boot, and only that, one from it.
+    InsertMedium,
+    /// Eject the boot medium, wherever it is.
+    EjectMedium,
     /// Make this the persistent boot device.
     RestoreBootDevice(PersistentBoot),
     /// Ask the agent for its steps: those of this kind are required, those of the other kinds optional.

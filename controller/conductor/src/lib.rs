@@ -16,6 +16,7 @@ pub mod agent_client;
 mod agent_command;
 pub mod agent_transport;
 mod agents;
+mod boot_media;
 mod connections;
 pub mod decision;
 pub mod drive;
@@ -28,6 +29,7 @@ pub mod settings;
 pub mod stages;
 
 pub use act::{Executor, LiveExecutor};
+pub use boot_media::BootMedia;
 pub use drive::Conductor;
 pub use issuer::{CertificateIssuer, Previous, SigningKey};
 pub use settings::Settings;

@@ -7,14 +7,15 @@ use crate::services::Services;
 use anyhow::{Context, Result};
 use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool, SharedLeases};
 use boot::http::{Http, HttpConfig};
+use boot::medium::MediumConfig;
 use boot::tftp::{Tftp, TftpConfig};
-use boot::{RamdiskParams, ramdisk_cmdline};
+use boot::{RamdiskParams, kernel_arguments, ramdisk_cmdline};
 use http_server::Clients;
 use model::AgentApi;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Clock, Members, Store};
+use store::{Clock, Members, Remarks, Store};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +25,7 @@ pub struct BootServices<'a> {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub clients: Clients,
+    pub remarks: Remarks,
     /// Whose threads they run on.
     pub runtime: &'a Handle,
     pub stop: &'a CancellationToken,
@@ -43,7 +45,7 @@ pub fn agent_api(config: &Config, identity: &Identity) -> Option<AgentApi> {
 
 /// Bind and run the services that `[boot]` enables.
 pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<()> {
-    let BootServices { config, store, clock, clients, runtime, stop, members } = parts;
+    let BootServices { config, store, clock, clients, remarks, runtime, stop, members } = parts;
     let boot = &config.boot;
     let (true, Some(address)) = (boot.enabled, boot.address) else { return Ok(()) };
     let own = members.agent_api().context("boot.address is none of api.listen")?.clone();
@@ -65,11 +67,16 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
         initramfs: boot.initramfs.clone(),
         rescue: boot.rescue.clone(),
         loader_dir: boot.loader_dir.clone(),
+        medium: MediumConfig {
+            loader_dir: boot.medium_loader_dir.clone(),
+            arguments: kernel_arguments(&ramdisk).context("boot")?,
+        },
     };
     let known = leases.clone();
     let lease_of = Arc::new(move |mac| known.address_of(mac));
     let hellos = api::Rates::new(config.agent_requests());
-    let directory = Directory { store, clock, ramdisk, own, members: members.clone(), lease_of, hellos };
+    let directory =
+        Directory { store, clock, ramdisk, own, members: members.clone(), lease_of, hellos, remarks };
     let http =
         runtime.spawn(Http::bind(http, Arc::new(directory), clients)).await?.context("boot.http_port")?;
     let stopped = stop.clone();

@@ -1,17 +1,23 @@
 //! What the NIC with a MAC address boots: the ramdisk while the node's run needs it, the disk otherwise.
 
+use crate::node_media;
 use async_trait::async_trait;
-use boot::{BootAnswer, BootDirectory, HelloAnswer, Mac, RamdiskParams, ramdisk_cmdline};
+use boot::{
+    BootAnswer, BootDirectory, HelloAnswer, Mac, MediumAnswer, Overlay, RamdiskParams, boot_parameters,
+    ramdisk_cmdline,
+};
 use http_server::address_key;
 use model::boot::{BootNonce, RamdiskAgent};
 use model::hello::HelloNonce;
 use model::ramdisk_deploy::{RamdiskDeploy, boots_instance};
-use model::{AgentApi, Node, ResourceKind, RunKind};
+use model::{AgentApi, Node, ResourceKind, RunKind, boot_medium};
 use std::iter;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use store::{Clock, Members, ScriptFetch, ScriptGrant, Store};
-use tokio::time::Instant;
+use std::time::Duration;
+use store::{Clock, Members, Remarks, ScriptFetch, ScriptGrant, Store, StoreError};
+use subtle::ConstantTimeEq;
+use tokio::time::{Instant, timeout};
 
 /// Which address a NIC has been given, if any.
 pub type LeaseOf = Arc<dyn Fn(Mac) -> Option<Ipv4Addr> + Send + Sync>;
@@ -36,7 +42,12 @@ pub struct Directory {
     pub lease_of: LeaseOf,
     /// How many hellos an address may send.
     pub hellos: Arc<api::Rates>,
+    /// Reads of boot media by strangers, in the histories of nodes.
+    pub remarks: Remarks,
 }
+
+/// How long the name of a BMC is looked up.
+const RESOLVE: Duration = Duration::from_secs(5);
 
 #[async_trait]
 impl BootDirectory for Directory {
@@ -44,12 +55,33 @@ impl BootDirectory for Directory {
         let port = self.store.resource_by_key(ResourceKind::Port, &mac.to_string()).await;
         let Some(node) = port.ok().and_then(|port| port.node) else { return BootAnswer::Unknown };
         match self.store.node(node).await {
+            // It boots from its medium, or not at all: a script would give the nonce to the network.
+            Ok(node) if node.boots_ramdisk() && boot_medium::is_used_by(&node) => BootAnswer::Wait,
             Ok(node) if node.boots_ramdisk() => self.ramdisk(&node, mac, from).await,
             Ok(node) if boots_instance(&node) => instance(&node, mac),
             Ok(_) => BootAnswer::LocalDisk,
             Err(error) => {
                 tracing::error!(%mac, error = %error.chain(), "cannot read the node; it boots from its disk");
                 BootAnswer::LocalDisk
+            }
+        }
+    }
+
+    async fn medium(&self, file_name: &str, from: Option<IpAddr>) -> MediumAnswer {
+        let Some(node) = boot_medium::node_of(file_name) else { return MediumAnswer::NotThere };
+        let node = match self.store.node(node).await {
+            Ok(node) => node,
+            Err(StoreError::NotFound { .. }) => return MediumAnswer::NotThere,
+            Err(error) => {
+                tracing::error!(node_uuid = %node, error = %error.chain(), "cannot read the node of a boot medium");
+                return MediumAnswer::Failed;
+            }
+        };
+        match self.medium_of(&node, file_name, from).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                tracing::error!(node_uuid = %node.uuid, error = %error.chain(), "cannot read or store who reads a boot medium");
+                MediumAnswer::Failed
             }
         }
     }
@@ -86,7 +118,7 @@ impl Directory {
             tracing::warn!(%node_uuid, %mac, %from, %lease, "withheld a boot script: the lease of this MAC is another address");
             return BootAnswer::Wait;
         }
-        let fetch = ScriptFetch { mac, from, at: self.clock.now() };
+        let fetch = ScriptFetch { mac: Some(mac), from, at: self.clock.now() };
         match self.store.fetch_script(node_uuid, fetch).await {
             Ok(ScriptGrant::Given(nonce)) => match self.kernel_args(node, &nonce) {
                 Ok(kernel_args) => BootAnswer::Ramdisk { kernel_args, rescue: gets_login(node) },
@@ -106,9 +138,64 @@ impl Directory {
         }
     }
 
-    /// The kernel arguments; a node that is inspected also gets the URL to send its inventory to. Anneal's agent shows the
-    /// nonce in a header; ironic-python-agent repeats what its URLs begin with.
+    /// The medium of the node's present boot, while it may be inserted, for the node's BMC alone.
+    async fn medium_of(
+        &self,
+        node: &Node,
+        file_name: &str,
+        from: Option<IpAddr>,
+    ) -> Result<MediumAnswer, StoreError> {
+        let node_uuid = node.uuid;
+        let contact = self.store.contact(node_uuid).await?;
+        let Some(boot) = contact.boot.filter(|_| node.medium_inserted) else {
+            tracing::warn!(%node_uuid, ?from, "refused a boot medium: none of the node's is inserted");
+            return Ok(MediumAnswer::NotThere);
+        };
+        let name = boot_medium::file_name(node_uuid, &boot.nonce);
+        if !bool::from(name.as_bytes().ct_eq(file_name.as_bytes())) {
+            tracing::warn!(%node_uuid, ?from, "refused a boot medium: it is not that of the node's present boot");
+            return Ok(MediumAnswer::NotThere);
+        }
+        let (bmc, now) = (addresses_of_bmc(node).await, self.clock.now());
+        let Some(from) = from.filter(|from| bmc.contains(from)) else {
+            let place = from.map_or_else(|| "an unknown address".to_owned(), |from| from.to_string());
+            let own = bmc.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let text = format!(
+                "a read of the boot medium from {place} was refused: the node's BMC is at {}",
+                if own.is_empty() { "an address that is not known" } else { own.as_str() }
+            );
+            self.remarks.note(&*self.store, node_uuid, &text, now).await?;
+            return Ok(MediumAnswer::NotThere);
+        };
+        if boot.medium_read_by.is_none() {
+            self.store.fetch_script(node_uuid, ScriptFetch { mac: None, from, at: now }).await?;
+        }
+        match self.overlay(node, &boot.nonce) {
+            Ok(overlay) => Ok(MediumAnswer::Medium { overlay, rescue: gets_login(node) }),
+            Err(error) => {
+                tracing::error!(%node_uuid, error, "no boot medium");
+                Ok(MediumAnswer::Failed)
+            }
+        }
+    }
+
+    /// What the medium of a boot has besides kernel and initramfs.
+    fn overlay(&self, node: &Node, nonce: &BootNonce) -> Result<Overlay, String> {
+        let (ramdisk, callback) = self.parameters(node, nonce);
+        let parameters = boot_parameters(&ramdisk).map_err(|error| error.to_string())?;
+        let network = node_media::network(node)?;
+        Overlay::new(&format!("{parameters}{callback}"), network.as_ref()).map_err(|error| error.to_string())
+    }
+
+    /// The kernel arguments.
     fn kernel_args(&self, node: &Node, nonce: &BootNonce) -> Result<String, boot::CmdlineError> {
+        let (ramdisk, callback) = self.parameters(node, nonce);
+        Ok(format!("{}{callback}", ramdisk_cmdline(&ramdisk)?))
+    }
+
+    /// The parameters of the ramdisk, and one more argument: a node that is inspected also gets the URL to send its inventory
+    /// to. Anneal's agent shows the nonce in a header; ironic-python-agent repeats what its URLs begin with.
+    fn parameters(&self, node: &Node, nonce: &BootNonce) -> (RamdiskParams, String) {
         let mut ramdisk = self.ramdisk.clone();
         let mut suffix = String::new();
         match RamdiskAgent::of(&node.properties) {
@@ -119,13 +206,25 @@ impl Directory {
         let all = || iter::once(&self.own).chain(&others);
         ramdisk.api_urls = all().map(|api| format!("{}{suffix}", api.url)).collect();
         ramdisk.pins_sha256 = all().filter_map(|api| api.pin_sha256.clone()).collect();
-        let arguments = ramdisk_cmdline(&ramdisk)?;
         let api_url = &ramdisk.api_urls[0];
         let inspects = node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Inspect);
-        Ok(match inspects {
-            true => format!("{arguments} ipa-inspection-callback-url={api_url}/v1/continue_inspection"),
-            false => arguments,
-        })
+        let callback = match inspects {
+            true => format!(" ipa-inspection-callback-url={api_url}/v1/continue_inspection"),
+            false => String::new(),
+        };
+        (ramdisk, callback)
+    }
+}
+
+/// Where the node's BMC is.
+async fn addresses_of_bmc(node: &Node) -> Vec<IpAddr> {
+    let Some(host) = bmc::host(&node.driver, &node.driver_info) else { return Vec::new() };
+    if let Ok(address) = host.parse() {
+        return vec![address];
+    }
+    match timeout(RESOLVE, tokio::net::lookup_host((host.as_str(), 0))).await {
+        Ok(Ok(found)) => found.map(|found| found.ip()).collect(),
+        Ok(Err(_)) | Err(_) => Vec::new(),
     }
 }
 
@@ -189,6 +288,7 @@ mod tests {
             members: Members::alone("c1"),
             lease_of: Arc::new(move |_| lease.map(Ipv4Addr::from)),
             hellos: api::Rates::new(api::RequestRate { per_s: 1, burst: 3 }),
+            remarks: Remarks::default(),
         };
         (directory, node, mac, nonce)
     }
@@ -275,6 +375,67 @@ mod tests {
         done.instance_info.remove("kernel");
         directory.store.update_node(done, Vec::new(), None).await.unwrap();
         assert_eq!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Wait, "never its disk");
+    }
+
+    /// A node that boots by virtual media, with its medium inserted, and its file name.
+    async fn with_medium() -> (Directory, Uuid, Mac, String) {
+        let (directory, node, mac, nonce) = directory(RunKind::Inspect, "anneal", None).await;
+        let mut stored = directory.store.node(node).await.unwrap();
+        stored.driver = "redfish".to_owned();
+        stored.driver_info.insert("redfish_address".to_owned(), json!("https://10.7.0.9"));
+        stored.interfaces.insert("boot_interface".into(), boot_medium::VIRTUAL_MEDIA.into());
+        stored.medium_inserted = true;
+        directory.store.update_node(stored, Vec::new(), None).await.unwrap();
+        let name = boot_medium::file_name(node, &BootNonce::shown(&nonce));
+        (directory, node, mac, name)
+    }
+
+    const BMC: [u8; 4] = [10, 7, 0, 9];
+
+    async fn reads(directory: &Directory, name: &str, from: [u8; 4]) -> MediumAnswer {
+        directory.medium(name, Some(from.into())).await
+    }
+
+    #[tokio::test]
+    async fn only_the_bmc_reads_the_medium_and_the_history_names_others() {
+        let (directory, node, mac, name) = with_medium().await;
+        for _ in 0..2 {
+            assert_eq!(reads(&directory, &name, STRANGER).await, MediumAnswer::NotThere);
+        }
+        assert_eq!(directory.medium(&name, None).await, MediumAnswer::NotThere);
+        let texts: Vec<String> =
+            directory.store.history(node).await.unwrap().into_iter().map(|event| event.text).collect();
+        let says = "a read of the boot medium from 10.9.0.66 was refused: the node's BMC is at 10.7.0.9";
+        assert_eq!(texts.iter().filter(|text| *text == says).count(), 1, "{texts:?}");
+        assert_eq!(directory.store.contact(node).await.unwrap().boot.unwrap().medium_read_by, None);
+
+        for _ in 0..2 {
+            let answer = reads(&directory, &name, BMC).await;
+            assert!(matches!(answer, MediumAnswer::Medium { rescue: false, .. }), "{answer:?}");
+        }
+        let contact = directory.store.contact(node).await.unwrap();
+        let boot = contact.boot.unwrap();
+        assert_eq!(boot.medium_read_by, Some(BMC.into()));
+        assert!(boot.fetched_from.is_none() && boot.macs.is_empty() && contact.rival.is_none());
+        assert_eq!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Wait, "no nonce by the network");
+    }
+
+    /// An ISO of an earlier boot, of another node, and one that is ejected.
+    #[tokio::test]
+    async fn a_medium_is_there_for_its_boot_alone() {
+        let (directory, node, _, name) = with_medium().await;
+        let old = boot_medium::file_name(node, &BootNonce::fresh());
+        let other = name.replacen(&node.to_string(), &Uuid::new_v4().to_string(), 1);
+        for wrong in [old.as_str(), other.as_str(), "", "anneal-", &name[..name.len() - 1]] {
+            assert_eq!(reads(&directory, wrong, BMC).await, MediumAnswer::NotThere, "{wrong}");
+        }
+        directory.store.forget_agent(node, Some(Boot::fresh()), None).await.unwrap();
+        assert_eq!(reads(&directory, &name, BMC).await, MediumAnswer::NotThere, "of the boot before");
+        let (directory, node, _, name) = with_medium().await;
+        let mut stored = directory.store.node(node).await.unwrap();
+        stored.medium_inserted = false;
+        directory.store.update_node(stored, Vec::new(), None).await.unwrap();
+        assert_eq!(reads(&directory, &name, BMC).await, MediumAnswer::NotThere, "it is ejected");
     }
 
     fn boot_script(answer: &BootAnswer, mac: Mac) -> String {

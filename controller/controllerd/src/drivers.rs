@@ -1,5 +1,6 @@
 //! The drivers of the `bmc` crate behind the API's queries.
 
+use crate::node_media::NodeMedia;
 use api::{
     BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
     Validity,
@@ -20,12 +21,21 @@ pub struct BmcDrivers {
     bmc: Builtin,
     settings: Settings,
     agents: AgentClient,
+    media: Option<NodeMedia>,
 }
 
 impl BmcDrivers {
     /// The enabled drivers. Steps have the priorities of `settings`; erase plans are requested through `agents`.
     pub fn new(enabled: &[String], bmc: Builtin, settings: Settings, agents: AgentClient) -> Self {
-        Self { drivers: enabled.iter().map(|name| described(name)).collect(), bmc, settings, agents }
+        let drivers = enabled.iter().map(|name| described(name)).collect();
+        Self { drivers, bmc, settings, agents, media: None }
+    }
+
+    /// With boot media for nodes that boot by virtual media.
+    #[must_use]
+    pub fn serving(mut self, media: NodeMedia) -> Self {
+        self.media = Some(media);
+        self
     }
 
     fn of(&self, node: &Node) -> Result<Arc<dyn Bmc>, DriverError> {
@@ -175,6 +185,11 @@ impl DriverQueries for BmcDrivers {
         };
         let done = self.of(node)?.eject_media(&kinds).await;
         done.map_err(|error| lacking(node, "detach_virtual_media", error))
+    }
+
+    fn boot_medium(&self, node: &Node) -> Result<(), String> {
+        let media = self.media.as_ref().ok_or("this controller serves no boot media")?;
+        media.check(node).map(drop)
     }
 
     async fn erase_plan(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError> {

@@ -19,6 +19,7 @@ mod log;
 mod log_limit;
 mod migrate;
 mod newest_epoch;
+mod node_media;
 mod notify;
 mod operator_socket;
 mod operator_token;
@@ -37,6 +38,7 @@ use listeners::Listeners;
 use log_limit::LogLimit;
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, setrlimit};
+use node_media::NodeMedia;
 use notify::Supervisor;
 use services::Services;
 use std::path::PathBuf;
@@ -126,19 +128,17 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let members = Members::alone(&config.name())
         .with_drivers(config.enabled_hardware_types.clone())
         .reached_at(boot_services::agent_api(&config, &identity));
+    let remarks = store::Remarks::default();
+    let media = NodeMedia::of(&config);
     let app = api::App {
         store: store.clone(),
         clock: clock.clone(),
-        drivers: Arc::new(drivers::BmcDrivers::new(
-            &config.enabled_hardware_types,
-            bmcs.clone(),
-            config.conductor.clone(),
-            agents.clone(),
-        )),
+        drivers: Arc::new(api_drivers(&config, &bmcs, &agents, &media)),
         bundles: Some(Arc::new(bundles)),
         images,
         certificate_key: Some(certificate_key.public().to_string()),
         lock_waits: api::LockWaits::default(),
+        remarks: remarks.clone(),
         members: members.clone(),
         settings: config.api_settings(),
     };
@@ -151,13 +151,15 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         store: for_agents,
         clock: clock.clone(),
         clients: classes.boot(),
+        remarks,
         runtime: agents_runtime,
         stop: &stop,
         members: members.clone(),
     };
     boot_services::start(boot, &mut services).await?;
 
-    let executor = LiveExecutor::new(Arc::new(bmcs), agents, clock.clone(), config.conductor());
+    let executor = LiveExecutor::new(Arc::new(bmcs), agents, clock.clone(), config.conductor())
+        .inserting(Arc::new(media));
     let conductor = Conductor::new(
         store,
         Arc::new(executor),
@@ -206,6 +208,17 @@ fn open_bmcs(config: &Config) -> bmc::Builtin {
         tracing::info!("bmc.networks is not set: the controller connects to BMCs at every address");
     }
     bmc::Builtin::new(config.bmc.clone()).enabling(&config.enabled_hardware_types)
+}
+
+/// What the API asks of drivers.
+fn api_drivers(
+    config: &Config,
+    bmcs: &bmc::Builtin,
+    agents: &AgentClient,
+    media: &NodeMedia,
+) -> drivers::BmcDrivers {
+    let (enabled, settings) = (&config.enabled_hardware_types, config.conductor.clone());
+    drivers::BmcDrivers::new(enabled, bmcs.clone(), settings, agents.clone()).serving(media.clone())
 }
 
 /// What calls agents.

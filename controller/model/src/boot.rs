@@ -19,6 +19,9 @@ pub struct Boot {
     /// Where the boot script was fetched from first; `None` while no client has fetched it.
     #[serde(default)]
     pub fetched_from: Option<IpAddr>,
+    /// The address of the BMC from which the boot medium was read first; `None` while it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub medium_read_by: Option<IpAddr>,
     /// MAC addresses that the script was fetched for.
     #[serde(default)]
     pub macs: Vec<Mac>,
@@ -52,7 +55,8 @@ impl Boot {
 
     /// A boot that begins like this, whose script no client has fetched yet.
     pub fn after(start: BootStart) -> Self {
-        Self { nonce: BootNonce::fresh(), start, fetched_from: None, macs: Vec::new(), shown: false }
+        let nonce = BootNonce::fresh();
+        Self { nonce, start, fetched_from: None, medium_read_by: None, macs: Vec::new(), shown: false }
     }
 
     /// Whether what ran before is known to have ended: the node was seen off, or its boot script was fetched after the reset.

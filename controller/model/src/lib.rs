@@ -8,6 +8,7 @@ pub mod agent;
 mod basis;
 pub mod bmc_login;
 pub mod boot;
+pub mod boot_medium;
 pub mod bundle;
 pub mod certificate;
 pub mod clock_jump;

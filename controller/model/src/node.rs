@@ -66,6 +66,9 @@ pub struct Node {
     /// When it was last reset, or about to be: the firmware that starts then may use up a boot device set for one boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset_at: Option<Timestamp>,
+    /// A boot medium of ours may be in a virtual drive of its BMC: stored before it is inserted, until it is out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub medium_inserted: bool,
     /// Health of the hardware as last reported by the BMC; `None` where it reports none.
     #[serde(default)]
     pub health: Option<Health>,
@@ -193,6 +196,7 @@ impl Node {
             provision_updated_at: None,
             power_state: None,
             reset_at: None,
+            medium_inserted: false,
             health: None,
             target_power_state: None,
             last_error: None,

@@ -40,11 +40,11 @@ impl TokenRequest {
     }
 }
 
-/// A fetch of a node's boot script.
+/// A fetch of a node's boot script, or of its boot medium.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptFetch {
-    /// The MAC address in the request.
-    pub mac: Mac,
+    /// The MAC address in the request for a script; `None`: the node's BMC reads the medium.
+    pub mac: Option<Mac>,
     /// The address that it came from.
     pub from: IpAddr,
     /// When it came.

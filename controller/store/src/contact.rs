@@ -46,7 +46,7 @@ pub fn is_of_this_boot(contact: &Contact, shown: Option<&BootNonce>, without: bo
     }
     match (&contact.boot, shown) {
         (Some(boot), Some(shown)) => boot.nonce.expose().as_bytes().ct_eq(shown.expose().as_bytes()).into(),
-        (Some(boot), None) => without && boot.fetched_from.is_none(),
+        (Some(boot), None) => without && boot.fetched_from.is_none() && boot.medium_read_by.is_none(),
         (None, Some(_)) => false,
         (None, None) => without,
     }
@@ -54,7 +54,15 @@ pub fn is_of_this_boot(contact: &Contact, shown: Option<&BootNonce>, without: bo
 
 /// Give the boot script to the first address that asks while the run awaits an agent, and to that one again until the agent
 /// has its token. A fetch after that, or by another address, is noted as a rival: the node rebooted, or someone else asks.
+///
+/// The node's BMC may read the medium of the boot at any time: the caller has shown that it is the BMC.
 pub fn fetch(contact: &mut Contact, run: Option<&Run>, fetch: &ScriptFetch) -> ScriptGrant {
+    let Some(mac) = fetch.mac else {
+        return contact.boot.as_mut().map_or(ScriptGrant::Withheld, |boot| {
+            boot.medium_read_by.get_or_insert(fetch.from);
+            ScriptGrant::Given(boot.nonce.clone())
+        });
+    };
     let awaits = run.is_some_and(Run::awaits_agent);
     if contact.token.is_none() && !awaits {
         return ScriptGrant::Withheld;
@@ -63,7 +71,7 @@ pub fn fetch(contact: &mut Contact, run: Option<&Run>, fetch: &ScriptFetch) -> S
     if let Some(boot) = contact.boot.as_mut().filter(|_| !claimed)
         && boot.fetched_from.is_none_or(|first| first == fetch.from)
     {
-        boot.note_fetch(fetch.mac, fetch.from);
+        boot.note_fetch(mac, fetch.from);
         return ScriptGrant::Given(boot.nonce.clone());
     }
     if contact.claimed_from().is_some() && !is_fetch_noted(contact, fetch) {

@@ -11,6 +11,7 @@
 //! `anneal` in each message (and in `anneal_bundles` of a lookup's answer), and an agent sends its own only to a controller whose lookup answer
 //! offered it ([`lookup::Offer`]): Ironic refuses unknown heartbeat fields with 400.
 
+pub mod boot_medium;
 pub mod command;
 pub mod deployment;
 pub mod heartbeat;

@@ -2,6 +2,7 @@
 //! what Anneal adds to them. Never edit a line here: a peer of an older version depends on it.
 //! Add lines when a message grows.
 
+use agent_protocol::boot_medium::{NETWORK, PARAMETERS, StaticNetwork};
 use agent_protocol::command::{Addition, CommandList, CommandRequest, CommandStatus};
 use agent_protocol::deployment::{BootEntries, WrittenDisk};
 use agent_protocol::heartbeat::Heartbeat;
@@ -216,4 +217,17 @@ fn deployment_of_ours() {
 fn rescue_of_ours() {
     exact::<RescueKeys>(r#"{"authorized_keys":["ssh-ed25519 AAAAC3Nz me@desk"]}"#);
     exact::<RescueHost>(r#"{"host_key":"ed25519 SHA256:uNiVztksCsDhcc0u9e8BrrQXVUpKZIIIt2ZqEaWnWb8"}"#);
+}
+
+#[test]
+fn network_of_a_boot_medium() {
+    let full = exact::<StaticNetwork>(
+        r#"{"interfaces":[{"mac":"52:54:00:aa:bb:01","mtu":1400,"addresses":[{"ip":"10.0.0.5","prefix":22}],"routes":[{"network":"0.0.0.0","prefix":0,"gateway":"10.0.0.1"}]}],"dns":["10.0.0.2"]}"#,
+    );
+    assert_eq!(full.interfaces[0].routes[0].prefix, 0);
+    let least: StaticNetwork =
+        serde_json::from_str(r#"{"interfaces":[{"mac":"52:54:00:aa:bb:01","addresses":[]}]}"#)
+            .expect("reads");
+    assert!(least.dns.is_empty() && least.interfaces[0].mtu.is_none());
+    assert_eq!((PARAMETERS, NETWORK), ("etc/anneal/boot-parameters", "etc/anneal/network.json"));
 }

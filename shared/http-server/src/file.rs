@@ -1,31 +1,42 @@
-//! A file as an answer: the whole of it, or the range that was asked for (RFC 9110, section 14).
+//! A file, or other content of a known length, as an answer: the whole of it, or the range that was asked for (RFC 9110,
+//! section 14).
 
 use crate::range::{Wanted, wanted};
 use axum::body::Body;
-use axum::http::{HeaderMap, Response, StatusCode, header};
+use axum::http::{HeaderMap, Response, StatusCode, header, response};
 use tokio::fs::File;
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
 use tokio_util::io::ReaderStream;
 
 /// Bytes read from a file at a time.
 const CHUNK: usize = 256 << 10;
 
-/// The answer to GET of the first `length` bytes of a file; `etag`, in its quotation marks, names them.
+/// What is to be answered to GET of some content.
+pub enum RangeAnswer {
+    /// This: none of the content.
+    Whole(Response<Body>),
+    /// `count` bytes of the content from `start` on, with [`streamed`].
+    Part {
+        /// The head of the answer.
+        head: response::Builder,
+        /// The first byte.
+        start: u64,
+        /// How many.
+        count: u64,
+    },
+}
+
+/// The answer to GET of content with this length; `etag`, in its quotation marks, names it.
 ///
 /// # Errors
-/// The file cannot be read at that place.
-pub async fn answer(
-    mut file: File,
-    length: u64,
-    etag: &str,
-    headers: &HeaderMap,
-) -> std::io::Result<Response<Body>> {
+/// `etag` is no header.
+pub fn ranged(length: u64, etag: &str, headers: &HeaderMap) -> std::io::Result<RangeAnswer> {
     let header_text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let answer = Response::builder().header(header::ETAG, etag).header(header::ACCEPT_RANGES, "bytes");
     if header_text(header::IF_NONE_MATCH).is_some_and(|tags| tags == "*" || tags.contains(etag)) {
-        return answer.status(StatusCode::NOT_MODIFIED).body(Body::empty()).map_err(std::io::Error::other);
+        return empty(answer.status(StatusCode::NOT_MODIFIED));
     }
-    // A range of another version of the file would make a patchwork.
+    // A range of another version of the content would make a patchwork.
     let range = header_text(header::RANGE)
         .filter(|_| header_text(header::IF_RANGE).is_none_or(|version| version == etag));
     let answer = answer.header(header::CONTENT_TYPE, "application/octet-stream");
@@ -38,16 +49,43 @@ pub async fn answer(
         }
         Wanted::Nothing => {
             let answer = answer.status(StatusCode::RANGE_NOT_SATISFIABLE);
-            return answer
-                .header(header::CONTENT_RANGE, format!("bytes */{length}"))
-                .body(Body::empty())
-                .map_err(std::io::Error::other);
+            return empty(answer.header(header::CONTENT_RANGE, format!("bytes */{length}")));
         }
     };
-    file.seek(std::io::SeekFrom::Start(start)).await?;
-    let stream = ReaderStream::with_capacity(file.take(count), CHUNK);
-    answer
-        .header(header::CONTENT_LENGTH, count)
-        .body(Body::from_stream(stream))
-        .map_err(std::io::Error::other)
+    Ok(RangeAnswer::Part { head: answer.header(header::CONTENT_LENGTH, count), start, count })
+}
+
+fn empty(head: response::Builder) -> std::io::Result<RangeAnswer> {
+    head.body(Body::empty()).map(RangeAnswer::Whole).map_err(std::io::Error::other)
+}
+
+/// The answer with this head and all that the reader gives.
+///
+/// # Errors
+/// A header is none.
+pub fn streamed(
+    head: response::Builder,
+    content: impl AsyncRead + Send + 'static,
+) -> std::io::Result<Response<Body>> {
+    let stream = ReaderStream::with_capacity(content, CHUNK);
+    head.body(Body::from_stream(stream)).map_err(std::io::Error::other)
+}
+
+/// The answer to GET of the first `length` bytes of a file; `etag`, in its quotation marks, names them.
+///
+/// # Errors
+/// The file cannot be read at that place.
+pub async fn answer(
+    mut file: File,
+    length: u64,
+    etag: &str,
+    headers: &HeaderMap,
+) -> std::io::Result<Response<Body>> {
+    match ranged(length, etag, headers)? {
+        RangeAnswer::Whole(answer) => Ok(answer),
+        RangeAnswer::Part { head, start, count } => {
+            file.seek(std::io::SeekFrom::Start(start)).await?;
+            streamed(head, file.take(count))
+        }
+    }
 }

@@ -152,6 +152,7 @@ impl Canon<'_> {
             target_power_state,
             // See rows.
             reset_at: _,
+            medium_inserted,
             last_error,
             maintenance,
             maintenance_reason: _,
@@ -179,7 +180,7 @@ impl Canon<'_> {
             created_at: _,
             updated_at: _,
         } = node;
-        self.put(power_state.is_none());
+        self.put((power_state.is_none(), medium_inserted));
         self.put((provision_state, target_provision_state, last_error.is_some(), maintenance, fault));
         self.put((disks.known.len(), basis.as_ref().map(Basis::as_str)));
         self.put(target_power_state.map(|target| target.as_str()));
@@ -305,8 +306,8 @@ impl Canon<'_> {
         } = contact;
         self.put(boot.is_some());
         self.put(unsigned.is_some());
-        if let Some(Boot { nonce, start, fetched_from, macs: _, shown }) = boot {
-            self.put((start, fetched_from.is_some(), *shown));
+        if let Some(Boot { nonce, start, fetched_from, medium_read_by, macs: _, shown }) = boot {
+            self.put((start, fetched_from.is_some(), medium_read_by.is_some(), *shown));
             self.put(self.world.agent().is_some_and(|agent| agent.nonce == *nonce));
         }
         self.token(token.as_ref());

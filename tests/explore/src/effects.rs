@@ -58,6 +58,8 @@ pub fn effects(scenario: &Scenario, world: &World, action: &Action, calm: bool) 
         | Action::SetPower(_)
         | Action::ReadBootDevice
         | Action::SetBootDevice
+        | Action::InsertMedium
+        | Action::EjectMedium
         | Action::RestoreBootDevice(_)
         | Action::InspectBmc => to_bmc(scenario, world, action, calm),
         Action::CollectLogs(_) => collect_logs(world, calm),
@@ -79,7 +81,9 @@ fn to_bmc(scenario: &Scenario, world: &World, action: &Action, calm: bool) -> Ve
     let done = bmc_does(world, action);
     let reserved = began_reserved(scenario, world, action);
     let outcome = match action {
-        Action::SetBootDevice | Action::RestoreBootDevice(_) => Outcome::Done,
+        Action::SetBootDevice | Action::InsertMedium | Action::EjectMedium | Action::RestoreBootDevice(_) => {
+            Outcome::Done
+        }
         Action::ReadBootDevice => Outcome::BootDevice(world.boot_device()),
         Action::ReadState => Outcome::State(done.power(), None),
         _ => Outcome::Power(done.power()),

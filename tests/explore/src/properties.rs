@@ -299,7 +299,7 @@ fn a_node_that_left_its_run_is_left_alone(now: &Move) -> Result<(), String> {
     let ends = run.abort || run.hung.is_some() || run.results.iter().any(|result| result.error.is_some());
     let forward = match action {
         Action::RunStep { polling, .. } => !polling,
-        Action::SetPower(_) | Action::SetBootDevice | Action::AskSteps(_) => true,
+        Action::SetPower(_) | Action::SetBootDevice | Action::InsertMedium | Action::AskSteps(_) => true,
         _ => false,
     };
     if ends && forward {
@@ -476,7 +476,7 @@ fn intents_are_stored_before_effects(now: &Move) -> Result<(), String> {
             Some(Cursor::OutOfBand { polling, .. }) => !polling,
             _ => is_idle_power_off(now),
         },
-        Some(Action::SetBootDevice) => stored == Some(&Cursor::SetBootDevice),
+        Some(Action::SetBootDevice | Action::InsertMedium) => stored == Some(&Cursor::SetBootDevice),
         Some(Action::RestoreBootDevice(_)) => stored == Some(&Cursor::RestoreBootDevice),
         _ => true,
     };

@@ -28,6 +28,8 @@ pub struct ControllerConfig {
     /// Address on the bridge: the nodes' way to the API (TLS) and to the boot services. Without one
     /// there are no boot services and the API is on loopback alone.
     pub address: Option<Ipv4Addr>,
+    /// Whether it gives nodes their addresses and boot loaders (DHCP, TFTP).
+    pub dhcp: bool,
     /// Directory of kernel and initramfs, where they are not the image's own.
     pub image: Option<PathBuf>,
     /// More TOML for the configuration file, for example a `[conductor]` section.
@@ -56,11 +58,14 @@ impl ControllerConfig {
             boot = format!(
                 "[images]\nhosts = [\"{address}\"]\n{ca}\
                  [boot]\nenabled = true\naddress = \"{address}\"\ninterface = \"br0\"\n\
-                 kernel = {:?}\ninitramfs = {:?}\nrescue = {:?}\nconsoles = [\"ttyS0\"]\ndhcp = \"server\"\n\
-                 dhcp_first = \"{a}.{b}.{c}.100\"\ndhcp_last = \"{a}.{b}.{c}.199\"\n",
+                 kernel = {:?}\ninitramfs = {:?}\nrescue = {:?}\nmedium_loader_dir = {:?}\n\
+                 consoles = [\"ttyS0\"]\ndhcp = {:?}\ntftp = {}\ndhcp_first = \"{a}.{b}.{c}.100\"\ndhcp_last = \"{a}.{b}.{c}.199\"\n",
                 image.join("vmlinuz"),
                 image.join("initramfs"),
                 image.join("rescue"),
+                image.join("medium"),
+                if self.dhcp { "server" } else { "off" },
+                self.dhcp,
             );
         }
         let (state, ca, extra) = (self.dir.join("state"), self.bmc_ca(), &self.extra);

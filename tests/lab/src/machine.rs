@@ -6,7 +6,7 @@
 //! boot has begun decides about the one after it. A reset begins a boot only when no other follows within
 //! [`SETTLE`]: SeaBIOS, entered by a warm reset, at once asks for a cold one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::bios::Bios;
-use crate::node::{BOOT_FIRST, BOOT_LAST, Boot, NIC, NodeSpec};
+use crate::node::{BOOT_FIRST, BOOT_LAST, Boot, CD, NIC, NodeSpec};
 use crate::process::leashed;
 use crate::qmp::Qmp;
 use crate::timeline::Timeline;
@@ -55,6 +55,8 @@ struct State {
     /// What the next boot tries first, and for how long that counts; `None`: as the firmware's boot order has it.
     choice: Option<(Boot, Lasting)>,
     bios: Bios,
+    /// The image in the virtual CD drive, from the next power-on.
+    cd: Option<PathBuf>,
     /// Serial numbers of disks that are not there from the next power-on.
     pulled: Vec<String>,
     /// Counts resets and choices: who sees it unchanged knows that neither came between.
@@ -156,6 +158,23 @@ impl Machine {
         Ok(())
     }
 
+    /// Puts an image into the virtual CD drive, which shows it from the next power-on; `None` takes out what is in it, at once.
+    ///
+    /// # Errors
+    /// QEMU does not answer.
+    pub async fn insert_cd(&self, image: Option<PathBuf>) -> Result<()> {
+        let mut state = self.state.lock().await;
+        let ejects = image.is_none() && state.cd.is_some();
+        state.cd = image;
+        if let (true, Some(running)) = (ejects, state.running()) {
+            // Inserted since the power-on, or unplugged before: then it is not there.
+            if let Err(error) = running.qmp.command("device_del", json!({"id": CD})).await {
+                tracing::debug!(node = self.spec.name, %error, "the virtual CD drive stays");
+            }
+        }
+        Ok(())
+    }
+
     /// Takes a disk out: from the next power-on it is not there.
     pub async fn pull_disk(&self, serial: &str) {
         self.state.lock().await.pulled.push(serial.to_owned());
@@ -170,7 +189,7 @@ impl Machine {
         if state.running().is_some() {
             return Ok(());
         }
-        let running = self.start(state.boot(), &state.pulled).await?;
+        let running = self.start(state.boot(), state.cd.as_deref(), &state.pulled).await?;
         self.timeline.note(&self.spec.name, "power on");
         state.used();
         let (qmp, boot) = (Arc::clone(&running.qmp), state.boot());
@@ -194,9 +213,9 @@ impl Machine {
     /// # Errors
     /// When it is off, or QEMU does not answer.
     pub async fn reset(&self) -> Result<()> {
-        let http = matches!(self.boot_choice().await, Some((Boot::Http, _)));
-        if http {
-            // Whether OVMF offers HTTP boot is settled when QEMU starts.
+        let at_start = matches!(self.boot_choice().await, Some((Boot::Http | Boot::Cd, _)));
+        if at_start {
+            // Whether OVMF offers HTTP boot, and what is in the CD drive, is settled when QEMU starts.
             self.power_off().await?;
             return self.power_on().await;
         }
@@ -229,7 +248,7 @@ impl Machine {
         qmp.command(command, arguments).await
     }
 
-    async fn start(&self, boot: Boot, pulled: &[String]) -> Result<Running> {
+    async fn start(&self, boot: Boot, cd: Option<&Path>, pulled: &[String]) -> Result<Running> {
         let mut spec = NodeSpec::clone(&self.spec);
         spec.disks.retain(|disk| !pulled.contains(&disk.serial));
         spec.ensure_files()?;
@@ -240,7 +259,7 @@ impl Machine {
         let log = std::fs::File::create(spec.qemu_log())
             .with_context(|| format!("cannot write {}", spec.qemu_log().display()))?;
         let mut child = leashed("qemu-system-x86_64")
-            .args(spec.qemu_args(boot))
+            .args(spec.qemu_args(boot, cd))
             .stdin(std::process::Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
@@ -327,7 +346,7 @@ impl Machine {
 
 /// Puts the NIC before or after the disks, from the next reset on.
 async fn set_order(qmp: &Qmp, boot: Boot) -> Result<()> {
-    let place = if boot == Boot::Disks { BOOT_LAST } else { BOOT_FIRST };
+    let place = if matches!(boot, Boot::Disks | Boot::Cd) { BOOT_LAST } else { BOOT_FIRST };
     let path = format!("/machine/peripheral/{NIC}");
     // QEMU takes a place that is taken for a conflict, also when this device has it.
     if qmp.command("qom-get", json!({"path": path, "property": "bootindex"})).await? == place {

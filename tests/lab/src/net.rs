@@ -150,6 +150,36 @@ impl Bridge {
         Ok(Self { name: name.to_owned() })
     }
 
+    /// The bridge of this name, which is there.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self { name: name.to_owned() }
+    }
+
+    /// Makes a bridge that has no address.
+    ///
+    /// # Errors
+    /// As [`Bridge::create`].
+    pub fn plain(name: &str) -> Result<Self> {
+        ip(&["link", "add", name, "type", "bridge", "stp_state", "0", "forward_delay", "0"])?;
+        ip(&["link", "set", name, "up"])?;
+        Ok(Self { name: name.to_owned() })
+    }
+
+    /// Connects the bridge with another namespace, where the other end is an interface of this name with `address`.
+    ///
+    /// # Errors
+    /// When `ip` fails.
+    pub fn connect(&self, to: &Netns, name: &str, address: &str) -> Result<()> {
+        let own = format!("{name}-b");
+        ip(&["link", "add", &own, "type", "veth", "peer", "name", name, "netns", to.name()])?;
+        ip(&["link", "set", &own, "master", &self.name, "up"])?;
+        to.run(|| {
+            ip(&["address", "add", address, "dev", name])?;
+            ip(&["link", "set", name, "up"])
+        })
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -172,6 +202,37 @@ impl Bridge {
         ip(&["tuntap", "add", name, "mode", "tap"])?;
         ip(&["link", "set", name, "master", &self.name, "up"])
     }
+}
+
+/// Routes what is for a network through a router.
+///
+/// # Errors
+/// When `ip` fails.
+pub fn route(network: &str, router: &str) -> Result<()> {
+    ip(&["route", "add", network, "via", router])
+}
+
+/// Lets the current namespace forward packets of IPv4.
+///
+/// # Errors
+/// When it may not.
+pub fn forward() -> Result<()> {
+    std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").context("cannot switch forwarding on")
+}
+
+/// Local ports of the current namespace's UDP sockets.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn udp_ports() -> Result<Vec<u16>> {
+    let mut ports = Vec::new();
+    for file in ["/proc/thread-self/net/udp", "/proc/thread-self/net/udp6"] {
+        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+        // sl local_address rem_address …: 12: 0100007F:0035 00000000:0000 …
+        let local = text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1));
+        ports.extend(local.filter_map(|at| u16::from_str_radix(at.rsplit(':').next()?, 16).ok()));
+    }
+    Ok(ports)
 }
 
 /// The MAC address that the current namespace knows for an IPv4 address, lower case with colons.

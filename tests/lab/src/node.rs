@@ -1,6 +1,6 @@
 //! What an emulated server is made of, and the QEMU command line that follows from it (pure).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
@@ -15,6 +15,10 @@ const OVMF_VARS: &str = "/usr/share/OVMF/OVMF_VARS_4M.fd";
 pub const BOOT_FIRST: u32 = 1;
 /// Place of the NIC otherwise: after all disks.
 pub const BOOT_LAST: u32 = 1000;
+/// Place of the virtual CD when it is not chosen: after the NIC.
+pub const BOOT_MEDIA_LAST: u32 = 1001;
+/// The virtual CD's id in QEMU.
+pub const CD: &str = "cd0";
 /// The NIC's id in QEMU.
 pub const NIC: &str = "nic0";
 
@@ -54,6 +58,8 @@ pub struct NodeSpec {
     pub disks: Vec<DiskSpec>,
     /// Directory of its own: serial console, sockets, UEFI variables.
     pub dir: PathBuf,
+    /// How its BMC's virtual CD looks to it.
+    pub cd_bus: CdBus,
     /// More QEMU options, as they are.
     pub extra: Vec<String>,
 }
@@ -80,6 +86,7 @@ impl NodeSpec {
             tap: tap.to_owned(),
             disks: Vec::new(),
             dir,
+            cd_bus: CdBus::default(),
             extra: Vec::new(),
         };
         let socket = spec.qmp_socket();
@@ -134,7 +141,7 @@ impl NodeSpec {
 
     /// QEMU's command line for one power-on.
     #[must_use]
-    pub fn qemu_args(&self, boot: Boot) -> Vec<String> {
+    pub fn qemu_args(&self, boot: Boot, cd: Option<&Path>) -> Vec<String> {
         let mut args = words(&[
             "-name",
             &self.name,
@@ -165,7 +172,7 @@ impl NodeSpec {
             "-netdev",
             &format!("tap,id=net0,ifname={},script=no,downscript=no", self.tap),
         ]);
-        let place = if boot == Boot::Disks { BOOT_LAST } else { BOOT_FIRST };
+        let place = if matches!(boot, Boot::Disks | Boot::Cd) { BOOT_LAST } else { BOOT_FIRST };
         let rom = if self.firmware == Firmware::Uefi { ",romfile=" } else { "" };
         let mac = &self.mac;
         args.extend(words(&[
@@ -193,8 +200,32 @@ impl NodeSpec {
             let port = if disk.bus == Bus::Sata { sata.next() } else { None };
             args.extend(disk.qemu_args(index, port.unwrap_or(0)));
         }
+        if let Some(cd) = cd {
+            args.extend(self.cd_args(boot, cd, sata.next().unwrap_or(0)));
+        }
         args.extend(self.extra.iter().cloned());
         args
+    }
+
+    fn cd_args(&self, boot: Boot, image: &Path, port: usize) -> Vec<String> {
+        let place = if boot == Boot::Cd { BOOT_FIRST } else { BOOT_MEDIA_LAST };
+        let drive = format!("if=none,id=media0,media=cdrom,readonly=on,format=raw,file={}", image.display());
+        match self.cd_bus {
+            CdBus::Usb => words(&[
+                "-drive",
+                &drive,
+                "-device",
+                "qemu-xhci,id=xhci",
+                "-device",
+                &format!("usb-storage,id={CD},bus=xhci.0,drive=media0,removable=on,bootindex={place}"),
+            ]),
+            CdBus::Sata => words(&[
+                "-drive",
+                &drive,
+                "-device",
+                &format!("ide-cd,id={CD},bus=ide.{port},drive=media0,bootindex={place}"),
+            ]),
+        }
     }
 }
 
@@ -207,6 +238,18 @@ pub enum Boot {
     Pxe,
     /// UEFI HTTP boot, then the disks.
     Http,
+    /// The virtual CD, then the disks.
+    Cd,
+}
+
+/// How a BMC shows its virtual CD to the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CdBus {
+    /// A USB drive, as BMCs have it.
+    #[default]
+    Usb,
+    /// A CD drive on SATA.
+    Sata,
 }
 
 fn words(list: &[&str]) -> Vec<String> {
@@ -231,15 +274,15 @@ mod tests {
     #[test]
     fn the_chosen_target_is_before_the_disks() {
         let spec = spec(Firmware::Bios);
-        assert!(nic(&spec.qemu_args(Boot::Pxe)).contains("bootindex=1"));
-        assert!(nic(&spec.qemu_args(Boot::Disks)).contains("bootindex=1000"));
-        assert!(!nic(&spec.qemu_args(Boot::Pxe)).contains("romfile="));
+        assert!(nic(&spec.qemu_args(Boot::Pxe, None)).contains("bootindex=1"));
+        assert!(nic(&spec.qemu_args(Boot::Disks, None)).contains("bootindex=1000"));
+        assert!(!nic(&spec.qemu_args(Boot::Pxe, None)).contains("romfile="));
     }
 
     #[test]
     fn uefi_has_its_own_pxe_and_variables() {
         let spec = spec(Firmware::Uefi);
-        let args = spec.qemu_args(Boot::Http);
+        let args = spec.qemu_args(Boot::Http, None);
         assert!(nic(&args).ends_with("romfile="));
         assert!(args.iter().any(|a| a.contains("uefi-vars.fd")));
         assert!(args.iter().any(|a| a.contains("IPv4PXESupport")));

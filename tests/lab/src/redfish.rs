@@ -5,6 +5,7 @@
 
 mod access;
 mod bios;
+pub mod media;
 mod system;
 
 use std::net::SocketAddr;
@@ -23,6 +24,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::machine::Machine;
 use access::Access;
+use media::{Media, MediaQuirks};
 
 /// How a BMC is reached.
 #[derive(Debug, Clone)]
@@ -42,6 +44,7 @@ pub struct BmcConfig {
 pub struct RedfishBmc {
     address: SocketAddr,
     certificate: Option<String>,
+    media: Arc<Media>,
     _server: AbortOnDropHandle<()>,
 }
 
@@ -50,6 +53,7 @@ pub struct RedfishBmc {
 struct Bmc {
     machine: Machine,
     access: Arc<Access>,
+    media: Arc<Media>,
 }
 
 impl RedfishBmc {
@@ -58,19 +62,28 @@ impl RedfishBmc {
     /// # Errors
     /// When the address is taken or no certificate can be made.
     pub async fn start(machine: Machine, config: BmcConfig) -> Result<Self> {
+        Self::start_with(machine, config, MediaQuirks::default()).await
+    }
+
+    /// Starts the service, with virtual media like this.
+    ///
+    /// # Errors
+    /// As [`RedfishBmc::start`].
+    pub async fn start_with(machine: Machine, config: BmcConfig, quirks: MediaQuirks) -> Result<Self> {
         let listener = TcpListener::bind(config.address)
             .await
             .with_context(|| format!("BMC cannot listen on {}", config.address))?;
         let address = listener.local_addr()?;
         let access = Arc::new(Access::new(&config.username, &config.password));
-        let app = router(Bmc { machine, access });
+        let media = Arc::new(Media::new(quirks, address.ip()));
+        let app = router(Bmc { machine, access, media: Arc::clone(&media) });
         let (server, certificate) = if config.tls {
             let (listener, certificate) = crate::tls::self_signed(listener, address.ip())?;
             (tokio::spawn(report(axum::serve(listener, app))), Some(certificate))
         } else {
             (tokio::spawn(report(axum::serve(listener, app))), None)
         };
-        Ok(Self { address, certificate, _server: AbortOnDropHandle::new(server) })
+        Ok(Self { address, certificate, media, _server: AbortOnDropHandle::new(server) })
     }
 
     /// `http://ADDRESS:PORT` or `https://…`, Ironic's `redfish_address`.
@@ -84,6 +97,12 @@ impl RedfishBmc {
     #[must_use]
     pub fn certificate(&self) -> Option<&str> {
         self.certificate.as_deref()
+    }
+
+    /// URLs of the media in its virtual drives, by drive.
+    #[must_use]
+    pub fn inserted_media(&self) -> std::collections::BTreeMap<String, String> {
+        self.media.inserted()
     }
 
     /// Path of the machine's ComputerSystem, Ironic's `redfish_system_id`.
@@ -100,7 +119,13 @@ async fn report(server: impl IntoFuture<Output = std::io::Result<()>>) {
 }
 
 fn router(bmc: Bmc) -> Router {
+    let drives = bmc.media.quirks.collection();
     let guarded = Router::new()
+        .route(drives, get(media::list))
+        .route(&format!("{drives}/{{id}}"), get(media::show).patch(media::patch))
+        .route(&format!("{drives}/{{id}}/InsertMediaActionInfo"), get(media::action_info))
+        .route(&format!("{drives}/{{id}}/Actions/VirtualMedia.InsertMedia"), post(media::insert))
+        .route(&format!("{drives}/{{id}}/Actions/VirtualMedia.EjectMedia"), post(media::eject))
         .route("/redfish/v1/Systems", get(systems))
         .route("/redfish/v1/Managers", get(managers))
         .route("/redfish/v1/Managers/1", get(manager))
@@ -184,8 +209,8 @@ async fn session_service() -> Json<Value> {
     }))
 }
 
-async fn manager() -> Json<Value> {
-    Json(json!({
+async fn manager(State(bmc): State<Bmc>) -> Json<Value> {
+    let mut manager = json!({
         "@odata.type": "#Manager.v1_11_0.Manager",
         "@odata.id": "/redfish/v1/Managers/1",
         "Id": "1",
@@ -193,7 +218,11 @@ async fn manager() -> Json<Value> {
         "ManagerType": "BMC",
         "FirmwareVersion": env!("CARGO_PKG_VERSION"),
         "Links": {"ManagerForServers": [{"@odata.id": system::PATH}]},
-    }))
+    });
+    if bmc.media.quirks.below_manager {
+        manager["VirtualMedia"] = json!({"@odata.id": bmc.media.quirks.collection()});
+    }
+    Json(manager)
 }
 
 /// A Redfish error body (DSP0266, "Error responses").

@@ -9,13 +9,20 @@ use anyhow::{Context, Result};
 use crate::controller::{Controller, ControllerConfig};
 use crate::disk::DiskSpec;
 use crate::machine::Machine;
-use crate::net::{Bridge, Netns};
+use crate::net::{self, Bridge, Netns};
 use crate::node::{Firmware, NodeSpec};
+use crate::redfish::media::MediaQuirks;
 use crate::redfish::{BmcConfig, RedfishBmc};
 use crate::timeline::Timeline;
 
 /// The controller's address on the bridge.
 pub const ADDRESS: Ipv4Addr = Ipv4Addr::new(172, 22, 0, 1);
+/// The network of the nodes of [`Site::routed`].
+pub const ROUTED: &str = "172.23.0.0/24";
+/// Their router.
+pub const ROUTER: Ipv4Addr = Ipv4Addr::new(172, 23, 0, 1);
+/// The router on the controller's network.
+const NEAR: Ipv4Addr = Ipv4Addr::new(172, 22, 0, 254);
 /// User of every BMC here.
 pub const BMC_USER: &str = "admin";
 /// Password of every BMC here.
@@ -30,8 +37,10 @@ pub struct Site {
     pub timeline: Timeline,
     /// The controller.
     pub controller: Controller,
+    /// That of the nodes.
     bridge: Bridge,
     nodes: u8,
+    _router: Option<Netns>,
 }
 
 /// A server and its BMC.
@@ -81,9 +90,30 @@ impl Site {
     pub async fn start_with(dir: &Path, image: Option<PathBuf>, extra: &str) -> Result<Self> {
         let bridge = Bridge::create("br0", &format!("{ADDRESS}/24"))?;
         let address = Some(ADDRESS);
-        let config = ControllerConfig { dir: dir.to_owned(), address, image, extra: extra.to_owned() };
+        let (dir, extra) = (dir.to_owned(), extra.to_owned());
+        let config = ControllerConfig { dir: dir.clone(), address, dhcp: true, image, extra };
         let controller = Controller::start(config).await?;
-        Ok(Self { dir: dir.to_owned(), timeline: Timeline::default(), controller, bridge, nodes: 0 })
+        Ok(Self { dir, timeline: Timeline::default(), controller, bridge, nodes: 0, _router: None })
+    }
+
+    /// A controller whose nodes are behind a router, on a network of their own, [`ROUTED`]. Neither DHCP nor TFTP is served.
+    /// BMCs are on the controller's side. `name`: of the router, unlike that of any other namespace.
+    ///
+    /// # Errors
+    /// When a part does not start.
+    pub async fn routed(dir: &Path, name: &str, extra: &str) -> Result<Self> {
+        let router = Netns::create(name)?;
+        let near = Bridge::create("br0", &format!("{ADDRESS}/24"))?;
+        let bridge = Bridge::plain("br1")?;
+        near.connect(&router, "near", &format!("{NEAR}/24"))?;
+        bridge.connect(&router, "far", &format!("{ROUTER}/24"))?;
+        router.run(net::forward)?;
+        net::route(ROUTED, &NEAR.to_string())?;
+        let (dir, extra) = (dir.to_owned(), extra.to_owned());
+        let config =
+            ControllerConfig { dir: dir.clone(), address: Some(ADDRESS), dhcp: false, image: None, extra };
+        let controller = Controller::start(config).await?;
+        Ok(Self { dir, timeline: Timeline::default(), controller, bridge, nodes: 0, _router: Some(router) })
     }
 
     /// Makes a server that is off, with a BMC that speaks HTTPS, unknown to the controller.
@@ -105,13 +135,29 @@ impl Site {
         disks: Vec<DiskSpec>,
         extra: &[&str],
     ) -> Result<SiteNode> {
+        let change = |spec: &mut NodeSpec| spec.extra.extend(extra.iter().map(|&word| word.to_owned()));
+        self.node_like(name, firmware, disks, change, MediaQuirks::default()).await
+    }
+
+    /// As [`Site::node`], with its hardware changed, and a BMC with virtual media like this.
+    ///
+    /// # Errors
+    /// When a part cannot be made.
+    pub async fn node_like(
+        &mut self,
+        name: &str,
+        firmware: Firmware,
+        disks: Vec<DiskSpec>,
+        change: impl FnOnce(&mut NodeSpec),
+        media: MediaQuirks,
+    ) -> Result<SiteNode> {
         self.nodes += 1;
         let tap = format!("tap{}", self.nodes);
         self.bridge.tap(&tap)?;
         let mac = format!("52:54:00:a4:ea:{:02x}", self.nodes);
         let mut spec = NodeSpec::new(name, firmware, &mac, &tap, self.dir.join(name))?;
         spec.disks = disks;
-        spec.extra.extend(extra.iter().map(|&word| word.to_owned()));
+        change(&mut spec);
         let machine = Machine::new(spec, self.timeline.clone());
         let config = BmcConfig {
             address: (ADDRESS, 8000 + u16::from(self.nodes)).into(),
@@ -119,8 +165,16 @@ impl Site {
             password: BMC_PASSWORD.to_owned(),
             tls: true,
         };
-        let bmc = RedfishBmc::start(machine.clone(), config).await?;
+        let bmc = RedfishBmc::start_with(machine.clone(), config, media).await?;
         Ok(SiteNode { name: name.to_owned(), machine, bmc })
+    }
+
+    /// Another address on the controller's network, where the nodes are behind a router.
+    ///
+    /// # Errors
+    /// When the network has it.
+    pub fn add_controller_side_address(&self, address: Ipv4Addr) -> Result<()> {
+        Bridge::named("br0").add_address(&format!("{address}/24"))
     }
 
     /// Another address on the nodes' network, for a program of the test.

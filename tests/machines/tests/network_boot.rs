@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use async_trait::async_trait;
 use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool};
 use boot::http::{Http, HttpConfig};
+use boot::medium::MediumConfig;
 use boot::tftp::{Tftp, TftpConfig};
 use boot::{BootAnswer, BootDirectory, CancellationToken, Mac, RamdiskParams, ramdisk_cmdline};
 use http_server::{Clients, Limits, Places, Timeouts};
@@ -56,6 +57,7 @@ async fn serve(timeline: &Timeline, image: PathBuf, stop: CancellationToken) -> 
             initramfs: image.join("initramfs"),
             rescue: image.join("rescue"),
             loader_dir: loader_dir.clone(),
+            medium: MediumConfig { loader_dir: image.join("medium"), arguments: String::new() },
         },
         Arc::new(Directory(timeline.clone())),
         Clients {

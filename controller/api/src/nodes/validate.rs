@@ -8,6 +8,7 @@ use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use model::Node;
 use model::boot::AGENT_KIND;
+use model::boot_medium::VIRTUAL_MEDIA;
 use model::fast_track;
 use model::image::{DIRECT, ImageError};
 use model::root_disk;
@@ -41,6 +42,27 @@ fn with_agent(entry: Value, settings: &Settings, node: &Node) -> Value {
     }
     let reason = "agent.lookup_without_nonce is set: unless the boot script was fetched from this controller, any client that knows \
                   the node's MAC address can take the place of its agent";
+    json!({"result": true, "reason": reason})
+}
+
+/// Whether a node that is to boot by virtual media can, and what the way of its boot shows of the agent's identity.
+fn with_way(entry: Value, call: &Call, node: &Node) -> Value {
+    if entry["result"] != true || entry.get("reason").is_some() {
+        return entry;
+    }
+    let reason = match validation::interface(&call.app, node, "boot") {
+        Some(VIRTUAL_MEDIA) => match call.app.drivers.boot_medium(node) {
+            Ok(()) => {
+                "identity: a nonce on a boot medium that only the node's BMC can read; the nodes' network never carries it before \
+                 the agent shows it by TLS"
+            }
+            Err(reason) => return json!({"result": false, "reason": reason}),
+        },
+        Some("ipxe") => {
+            "identity: a nonce in a boot script that one address gets; it travels in plain text on the nodes' network"
+        }
+        _ => return entry,
+    };
     json!({"result": true, "reason": reason})
 }
 
@@ -105,7 +127,7 @@ async fn answer(call: &Call, node: Node) -> Reply {
             (None, Some(_)) => json!({"result": true}),
         };
         let entry = match interface {
-            "boot" => with_agent(entry, &call.app.settings, &node),
+            "boot" => with_way(with_agent(entry, &call.app.settings, &node), call, &node),
             "deploy" => with_fast_track(with_image(entry, call, &node).await, &node),
             "rescue" if entry["result"] == true => match validation::rescue(&call.app, &node) {
                 Ok(()) => entry,

@@ -2,8 +2,8 @@
 //!
 //! It has no token yet, so it shows the nonce of its boot. docs/decisions/0007 and 0021.
 
-use super::lookup;
 use super::report_body::{ReportBody, ReportGate};
+use super::{foreign_boot, lookup};
 use crate::app::App;
 use crate::bounded_json;
 use crate::call::{Call, json};
@@ -66,6 +66,7 @@ async fn receive(call: Call, body: Body, gate: &ReportGate) -> Reply {
     };
     if !lookup::is_of_this_boot(&call, &call.app.store.contact(node.uuid).await?) {
         tracing::warn!(node_uuid = %node.uuid, "rejected an inventory: it does not show the nonce of the node's boot");
+        foreign_boot::remark(&call, &node).await;
         return Err(ApiError::not_found());
     }
     let Report { inventory, plugin_data } = Report::read(body.without_logs(node.uuid)?)?;

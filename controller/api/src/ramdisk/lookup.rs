@@ -1,5 +1,6 @@
 //! `GET /v1/lookup`: an agent asks which node it runs on, and gets the node's token, once.
 
+use super::foreign_boot;
 use crate::bundles;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
@@ -63,6 +64,7 @@ pub async fn lookup(call: Call) -> Reply {
     let contact = call.app.store.contact(node.uuid).await?;
     if !is_of_this_boot(&call, &contact) {
         tracing::warn!(node_uuid = %node.uuid, "rejected a lookup: it does not show the nonce of the node's boot");
+        foreign_boot::remark(&call, &node).await;
         return Err(ApiError::not_found());
     }
     let is_awaited = node.run.as_ref().is_some_and(Run::awaits_agent);

@@ -3,6 +3,7 @@
 
 pub mod anneal;
 mod callback;
+mod foreign_boot;
 pub mod heartbeat;
 pub mod inspection;
 pub mod lookup;

@@ -63,7 +63,11 @@ fn described(name: &str) -> DriverDescription {
                 ("raid", _) => "agent".to_owned(),
                 (interface, _) => format!("no-{interface}"),
             };
-            (interface, InterfaceChoice { enabled: vec![default.clone()], default })
+            let mut enabled = vec![default.clone()];
+            if (interface, name) == ("boot", "redfish") {
+                enabled.push("redfish-virtual-media".to_owned());
+            }
+            (interface, InterfaceChoice { enabled, default })
         })
         .collect();
     DriverDescription { name: name.to_owned(), interfaces }
@@ -185,6 +189,10 @@ impl DriverQueries for KeptDrivers {
     }
 
     /// Returns what it was asked for; refuses an unknown level, and is busy at the level `busy`.
+    fn boot_medium(&self, node: &Node) -> Result<(), String> {
+        if node.extra.contains_key("no_medium") { Err("no loaders".to_owned()) } else { Ok(()) }
+    }
+
     async fn erase_plan(&self, _: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError> {
         match step["args"]["level"].as_str() {
             Some("busy") => {

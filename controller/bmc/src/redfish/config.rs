@@ -105,6 +105,12 @@ impl Endpoint {
     }
 }
 
+/// The host of the BMC, a name or an address without brackets.
+pub(crate) fn host(info: &Map<String, Value>) -> Option<String> {
+    let base = base_url(info.get("redfish_address")?.as_str()?).ok()??;
+    Some(base.host_str()?.trim_matches(['[', ']']).to_owned())
+}
+
 pub(crate) fn parse(info: &Map<String, Value>, settings: &Arc<Settings>) -> Result<Config, BmcError> {
     let mut reader = Reader::new(NAME, info);
     let address = reader.required("redfish_address");

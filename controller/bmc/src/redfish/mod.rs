@@ -28,7 +28,7 @@ use crate::{
 pub(crate) use bios::BIOS_STEPS;
 use client::{Client, Reply};
 use config::Config;
-pub(crate) use config::{NAME, PROPERTIES};
+pub(crate) use config::{NAME, PROPERTIES, host};
 pub(crate) use inspect::inspect;
 use system::{Reset, TaskProgress};
 
@@ -174,6 +174,13 @@ impl Redfish {
 
     /// PATCH of what was read, under the ETag the BMC gave; those that mistrust their own get it in other clothes.
     async fn patch(&self, action: &str, path: &str, read: &Reply, body: &Value) -> Result<(), BmcError> {
+        let reply = self.patched(action, path, read, body).await?;
+        self.client.succeeded(action, &reply)?;
+        self.watch(action, reply).await
+    }
+
+    /// The reply to the PATCH, whatever it says.
+    async fn patched(&self, action: &str, path: &str, read: &Reply, body: &Value) -> Result<Reply, BmcError> {
         let given = read
             .etag
             .clone()
@@ -182,16 +189,15 @@ impl Redfish {
         // some refuse any.
         let strong = given.as_deref().and_then(|tag| tag.strip_prefix("W/")).map(str::to_owned);
         let tags = [given, strong].into_iter().flatten().map(Some).chain([None]);
-        let mut refused = None;
-        for tag in tags {
+        let mut tags = tags;
+        loop {
+            let tag = tags.next().flatten();
+            let is_last = tag.is_none();
             let reply = self.client.request(action, Method::PATCH, path, Some(body), tag.as_deref()).await?;
-            if reply.status != StatusCode::PRECONDITION_FAILED {
-                self.client.succeeded(action, &reply)?;
-                return self.watch(action, reply).await;
+            if is_last || reply.status != StatusCode::PRECONDITION_FAILED {
+                return Ok(reply);
             }
-            refused = Some(reply);
         }
-        refused.map_or(Ok(()), |reply| self.client.succeeded(action, &reply))
     }
 }
 
@@ -312,6 +318,14 @@ impl Bmc for Redfish {
 
     async fn eject_media(&self, kinds: &[MediaKind]) -> Result<(), BmcError> {
         self.eject(kinds).await
+    }
+
+    async fn insert_boot_medium(&self, url: &str, mark: &str) -> Result<(), BmcError> {
+        self.insert_own(url, mark).await
+    }
+
+    async fn eject_boot_medium(&self, mark: &str) -> Result<(), BmcError> {
+        self.eject_own(mark).await
     }
 
     fn supported_boot_devices(&self) -> &'static [BootDevice] {

@@ -121,7 +121,8 @@ fn targets(device: BootDevice) -> &'static [&'static str] {
     match device {
         BootDevice::Pxe => &["Pxe"],
         BootDevice::Disk => &["Hdd"],
-        BootDevice::Cdrom => &["Cd", "UsbCd"],
+        // Where a BMC has both, virtual media are USB drives, and `Cd` is a drive in the chassis.
+        BootDevice::Cdrom => &["UsbCd", "Cd"],
         BootDevice::Bios => &["BiosSetup"],
         BootDevice::Floppy => &["Floppy"],
         BootDevice::Usb => &["Usb"],

@@ -10,6 +10,7 @@
 //! after the firmware that an earlier reset started has chosen what it boots, and again before the reset is repeated.
 
 use super::fail::{self, retry_or_fail};
+use super::medium;
 use super::next_step::command_id;
 use super::power::{power_pending, reported};
 use super::power_loss;
@@ -35,15 +36,24 @@ const NETWORK: &str = "pxe";
 
 pub(super) fn decide(view: &View) -> Decision {
     let snapshot = view.snapshot;
+    if view.run.cursor == Cursor::RestoreBootDevice
+        && let Some(eject) = medium::eject_first(view)
+    {
+        return eject;
+    }
     match view.run.cursor {
         Cursor::AwaitAgent => await_agent(view),
         _ if !is_due(snapshot) => sleep_on(&snapshot.node),
+        Cursor::PowerOff if snapshot.node.never_powers_off() && medium::is_used(view) => {
+            Decision::Record(Box::new(fail::failed(view, NEEDS_OFF)))
+        }
         Cursor::PowerOff if snapshot.node.never_powers_off() => Decision::Record(Box::new(to_reset(view))),
         Cursor::PowerOff if snapshot.node.power_state.is_none() => Decision::Act(Action::ReadPower),
         Cursor::PowerOff => Decision::Act(Action::SetPower(PowerTarget::Off)),
         Cursor::ReadBootDevice => Decision::Act(Action::ReadBootDevice),
         Cursor::SetBootDevice => match reset_pause(view) {
             Some(wait) => sleep_in(wait),
+            None if medium::is_used(view) => medium::insert(view),
             None => Decision::Act(Action::SetBootDevice),
         },
         Cursor::RestoreBootDevice => match view.run.boot_before.clone() {
@@ -79,15 +89,24 @@ fn await_agent(view: &View) -> Decision {
     let wait = waiting_for_agent(view, reason, limit);
     if is_overdue(&wait, snapshot.now) {
         let doing = view.run.kind.doing();
+        let check = medium::never_read(view).unwrap_or_else(|| {
+            format!("Please check if the ramdisk responsible for the {doing} is running on the node.")
+        });
         let text = format!(
-            "Timeout reached while {doing} the node: no heartbeat of an agent within {} s of power-on. \
-             Please check if the ramdisk responsible for the {doing} is running on the node.",
+            "Timeout reached while {doing} the node: no heartbeat of an agent within {} s of power-on. {check}",
             limit.as_secs()
         );
         return Decision::Record(Box::new(fail::failed(view, &text)));
     }
-    power_loss::sleep_or_look(view, wait)
+    match medium::unread(view, &wait) {
+        Some(change) => Decision::Record(Box::new(change)),
+        None => power_loss::sleep_or_look(view, wait),
+    }
 }
+
+/// A node whose medium is inserted has to be seen off before: its nonce is made then, and the medium is made of it.
+const NEEDS_OFF: &str = "The node cannot be booted by virtual media: that needs a BMC that reports the power state, and a node that is \
+                         powered off (disable_power_off is not set). The boot interface ipxe needs neither.";
 
 /// Another agent than the one that was booted has the token. Nothing can come of this boot, nor of another like it.
 fn unsigned_agent(agent: &UnsignedAgent) -> String {
@@ -100,7 +119,7 @@ fn unsigned_agent(agent: &UnsignedAgent) -> String {
 
 /// The ramdisk has booted: restore the persistent boot device, if it was changed.
 pub(super) fn booted(view: &View) -> Change {
-    let restore = view.run.boot_before.is_some();
+    let restore = view.run.boot_before.is_some() || view.snapshot.node.medium_inserted;
     view.advance(if restore { Cursor::RestoreBootDevice } else { after_boot(view.run.kind) })
 }
 
@@ -157,6 +176,7 @@ fn to_reset(view: &View) -> Change {
 /// The outcome of a power action, of which this power state was reported.
 fn powered(view: &View, action: &Action, state: Option<PowerState>) -> Change {
     match (&view.run.cursor, state) {
+        (Cursor::PowerOff, None) if medium::is_used(view) => fail::failed(view, NEEDS_OFF),
         (Cursor::PowerOff, None) if *action == Action::ReadPower => to_reset(view),
         (Cursor::PowerOff, state) if *action == Action::ReadPower => {
             let mut change = view.with_run(|_| {});
@@ -221,13 +241,17 @@ fn powered_on(view: &View, how: &str) -> Change {
     let mut change = view.advance(next);
     change.node.power_state = Some(PowerState::On);
     change.node.last_error = None;
-    in_wait(&mut change, &format!("{how} to boot the ramdisk from the network"), view.snapshot.now);
+    let from = if medium::is_used(view) { "virtual media" } else { "the network" };
+    in_wait(&mut change, &format!("{how} to boot the ramdisk from {from}"), view.snapshot.now);
     change
 }
 
 pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> Change {
     if view.run.cursor == Cursor::AwaitAgent {
         return power_loss::while_booting(view, &outcome);
+    }
+    if *action == Action::EjectMedium {
+        return medium::ejected(view, outcome);
     }
     if let Some(state) = reported(&outcome) {
         return powered(view, action, state);
@@ -259,6 +283,7 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
                 }
                 Action::RestoreBootDevice(_) => "Failed to let the node boot from what it did before",
                 Action::SetBootDevice => "Failed to set the node to boot from the network",
+                Action::InsertMedium => "Failed to let the node boot by virtual media",
                 Action::SetPower(PowerTarget::Reboot) if view.run.cursor == Cursor::PowerOn => {
                     "Failed to reset the node to boot the ramdisk"
                 }
@@ -288,7 +313,7 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
 /// Store the persistent boot device, to be restored after the boot. A node that always boots from the network keeps its
 /// setting.
 fn boot_device_read(view: &View, before: Option<PersistentBoot>) -> Change {
-    if before.as_ref().is_some_and(|before| before.device == NETWORK) {
+    if before.as_ref().is_some_and(|before| before.device == NETWORK) && !medium::is_used(view) {
         return network_boot_chosen(view);
     }
     let mut change = view.advance(Cursor::SetBootDevice);

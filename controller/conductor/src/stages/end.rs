@@ -5,6 +5,7 @@ use super::fail::{self, retry_or_fail};
 use super::fast_track;
 use super::hello;
 use super::logs;
+use super::medium;
 use super::power::{power_pending, reported};
 use super::transition::{available, pass};
 use super::view::View;
@@ -21,6 +22,9 @@ use model::run::{Cursor, Run};
 use model::{Basis, CatalogueStep, PowerState, PowerTarget, ProvisionState, RunKind};
 
 pub(super) fn decide(view: &View) -> Decision {
+    if let Some(eject) = medium::eject_first(view) {
+        return eject;
+    }
     if fast_track::keeps(view) {
         return Decision::Record(Box::new(fast_track::kept(finished(view), view.snapshot.now)));
     }
@@ -76,6 +80,9 @@ fn stays_on(view: &View) -> bool {
 pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> Change {
     if let Action::CollectLogs(name) = action {
         return logs::apply_outcome(view.with_run(|_| {}), name, outcome, view.snapshot.now);
+    }
+    if *action == Action::EjectMedium {
+        return medium::ejected(view, outcome);
     }
     let restarts = view.run.cursor == Cursor::Restart;
     if let Some(state) = reported(&outcome) {

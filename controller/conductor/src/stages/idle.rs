@@ -3,6 +3,7 @@
 
 use super::fast_track;
 use super::logs;
+use super::medium;
 use super::wait::{is_due, is_overdue, sleep_on, waiting};
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
@@ -23,6 +24,9 @@ pub(super) fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
         } else {
             sleep_on(node)
         };
+    }
+    if let Some(decision) = medium::at_rest(snapshot) {
+        return decision;
     }
     if let Some(decision) = fast_track::decide(snapshot, settings) {
         return decision;
@@ -68,6 +72,9 @@ pub(super) fn apply_outcome(
     outcome: Outcome,
     settings: &Settings,
 ) -> Change {
+    if *action == Action::EjectMedium {
+        return medium::ejected_at_rest(snapshot, outcome, settings);
+    }
     let kept = snapshot.node.run.as_ref().and_then(|run| run.ramdisk_kept);
     if let (Some(KeptRamdisk::PoweringOff(since)), Action::SetPower(_)) = (kept, action) {
         return fast_track::powering_off(snapshot, since, &outcome, settings);

@@ -2,6 +2,7 @@
 
 use super::boot;
 use super::fail::{self, retry_or_fail};
+use super::medium;
 use super::power_loss;
 use super::second_agent;
 use super::transition::at_work;
@@ -40,13 +41,19 @@ pub(super) fn decide(view: &View) -> Decision {
     let wait = waiting_for_agent(view, "the ramdisk to send the inventory", limit);
     if is_overdue(&wait, snapshot.now) {
         let text = format!(
-            "Timeout reached while inspecting the node: no inventory within {} s of power-on. Please check if \
-             the ramdisk responsible for the inspecting is running on the node.",
-            limit.as_secs()
+            "Timeout reached while inspecting the node: no inventory within {} s of power-on. {}",
+            limit.as_secs(),
+            medium::never_read(view).unwrap_or_else(|| {
+                "Please check if the ramdisk responsible for the inspecting is running on the node."
+                    .to_owned()
+            }),
         );
         return Decision::Record(Box::new(fail::failed(view, &text)));
     }
-    power_loss::sleep_or_look(view, wait)
+    match medium::unread(view, &wait) {
+        Some(change) => Decision::Record(Box::new(change)),
+        None => power_loss::sleep_or_look(view, wait),
+    }
 }
 
 /// Whether the boot script was fetched by one that may not have it.

@@ -25,6 +25,7 @@
 //! power_loss.rs        a node that boots has no power any more
 //! power.rs             the BMC has not reached the requested power state yet
 //! panicked.rs          what the controller gives up: the passes over the node panicked too often
+//! medium.rs            the boot medium of virtual media
 //! restored.rs          the row of the node is of a backup
 //! fail.rs              retried, failed, aborted; logs.rs: the ramdisk's logs
 //! transition.rs        provision states; wait.rs: waits; view.rs: the snapshot with its run
@@ -42,6 +43,7 @@ mod hello;
 mod idle;
 mod inspecting;
 mod logs;
+mod medium;
 mod next_step;
 mod out_of_band;
 mod panicked;

@@ -38,3 +38,4 @@ mod ramdisk_interface;
 mod recovers;
 mod rules;
 mod steps;
+mod virtual_media;

@@ -37,6 +37,28 @@ fn second(n: i64, boot_id: Option<&str>) -> SecondAgent {
     SecondAgent { at: at(n), boot_id, repeated: false, address: None, fetched: false }
 }
 
+/// The BMC reads the medium before the node is powered on, and while its agent has the token: it is neither a first fetch nor a
+/// rival, and a boot whose medium was read accepts no agent without its nonce.
+pub async fn a_medium_is_read_by_the_bmc<S: Store>(store: Arc<S>) {
+    let (node, nonce) = booting(&*store).await;
+    let read = |last: u8| ScriptFetch { mac: None, from: [192, 0, 2, last].into(), at: at(1) };
+    let without = || TokenRequest::without_nonce("token", Some("boot"), at(2));
+    let unread = store.contact(node).await.unwrap();
+    assert!(crate::contact::is_of_this_boot(&unread, None, true), "before it was read");
+    for last in [9, 8] {
+        assert_eq!(store.fetch_script(node, read(last)).await.unwrap(), ScriptGrant::Given(nonce.clone()));
+    }
+    let contact = store.contact(node).await.unwrap();
+    let boot = contact.boot.as_ref().unwrap();
+    assert_eq!((boot.medium_read_by, boot.fetched_from), (Some([192, 0, 2, 9].into()), None));
+    assert!(boot.macs.is_empty() && contact.rival.is_none());
+    assert_eq!(store.grant_token(node, without()).await.unwrap(), TokenGrant::NotAwaited);
+    let right = TokenRequest { nonce: Some(nonce.clone()), ..without() };
+    assert_eq!(store.grant_token(node, right).await.unwrap(), TokenGrant::Given);
+    assert_eq!(store.fetch_script(node, read(9)).await.unwrap(), ScriptGrant::Given(nonce));
+    assert_eq!(store.contact(node).await.unwrap().rival, None);
+}
+
 /// A node with a boot of ours, and the nonce of that.
 async fn booting<S: Store>(store: &S) -> (uuid::Uuid, BootNonce) {
     let node = enrolled(store, "one").await.uuid;
@@ -47,7 +69,7 @@ async fn booting<S: Store>(store: &S) -> (uuid::Uuid, BootNonce) {
 }
 
 fn fetched(last: u8, n: i64) -> ScriptFetch {
-    ScriptFetch { mac: Mac::new([2, 0, 0, 0, 0, last]), from: [192, 0, 2, last].into(), at: at(n) }
+    ScriptFetch { mac: Some(Mac::new([2, 0, 0, 0, 0, last])), from: [192, 0, 2, last].into(), at: at(n) }
 }
 
 pub async fn a_token_is_for_who_shows_the_nonce<S: Store>(store: Arc<S>) {
@@ -89,7 +111,10 @@ pub async fn a_boot_script_is_for_one_address<S: Store>(store: Arc<S>) {
     assert_eq!(fetch(1, 2).await, ScriptGrant::Given(nonce.clone()), "iPXE asks again");
     assert_eq!(rung(&mut ears), BTreeSet::new(), "nothing new");
     let boot = store.contact(node).await.unwrap().boot.unwrap();
-    assert_eq!((boot.fetched_from, boot.macs), (Some([192, 0, 2, 1].into()), vec![fetched(1, 1).mac]));
+    assert_eq!(
+        (boot.fetched_from, boot.macs),
+        (Some([192, 0, 2, 1].into()), Vec::from_iter(fetched(1, 1).mac))
+    );
 
     assert_eq!(fetch(2, 3).await, ScriptGrant::Withheld);
     assert_eq!(rung(&mut ears), BTreeSet::from([node]));

@@ -42,6 +42,7 @@ async fn document(bmc: &Bmc) -> Value {
                 Boot::Disks => "Hdd",
                 Boot::Pxe => "Pxe",
                 Boot::Http => "UefiHttp",
+                Boot::Cd => bmc.media.quirks.boots_by().unwrap_or("Cd"),
             },
             match lasting {
                 Lasting::Once => "Once",
@@ -50,7 +51,8 @@ async fn document(bmc: &Bmc) -> Value {
         ),
     };
     let targets: &[&str] = if uefi { &["None", "Pxe", "Hdd", "UefiHttp"] } else { &["None", "Pxe", "Hdd"] };
-    json!({
+    let targets = [targets, bmc.media.quirks.sources].concat();
+    let mut document = json!({
         "@odata.type": "#ComputerSystem.v1_16_0.ComputerSystem",
         "@odata.id": PATH,
         "Id": "1",
@@ -76,7 +78,11 @@ async fn document(bmc: &Bmc) -> Value {
             },
         },
         "Links": {"ManagedBy": [{"@odata.id": "/redfish/v1/Managers/1"}]},
-    })
+    });
+    if !bmc.media.quirks.below_manager {
+        document["VirtualMedia"] = json!({"@odata.id": bmc.media.quirks.collection()});
+    }
+    document
 }
 
 /// `PATCH Systems/1`: the boot override and the boot order, and nothing else.
@@ -101,7 +107,7 @@ pub async fn patch(State(bmc): State<Bmc>, body: Bytes) -> Response {
     }
     let uefi = bmc.machine.spec().firmware.is_uefi();
     let present = bmc.machine.boot_choice().await;
-    let choice = match choice(&boot, present, uefi) {
+    let choice = match choice(&boot, present, uefi, bmc.media.quirks.sources) {
         Ok(choice) => choice,
         Err(message) => {
             return error(StatusCode::BAD_REQUEST, "PropertyValueNotInList", &message);
@@ -118,6 +124,7 @@ fn choice(
     boot: &Value,
     present: Option<(Boot, Lasting)>,
     uefi: bool,
+    cds: &[&str],
 ) -> Result<Option<(Boot, Lasting)>, String> {
     let Some(boot) = boot.as_object() else { return Err("Boot is no object".to_owned()) };
     let mut target = present.map(|(boot, _)| boot);
@@ -128,6 +135,9 @@ fn choice(
             ("BootSourceOverrideTarget", "Pxe") => target = Some(Boot::Pxe),
             ("BootSourceOverrideTarget", "Hdd") => target = Some(Boot::Disks),
             ("BootSourceOverrideTarget", "UefiHttp") if uefi => target = Some(Boot::Http),
+            ("BootSourceOverrideTarget", cd) if cds.last() == Some(&cd) => target = Some(Boot::Cd),
+            // A CD drive in the chassis, in which there is nothing.
+            ("BootSourceOverrideTarget", cd) if cds.contains(&cd) => target = Some(Boot::Disks),
             ("BootSourceOverrideEnabled", "Disabled") => lasting = None,
             ("BootSourceOverrideEnabled", "Once") => lasting = Some(Lasting::Once),
             ("BootSourceOverrideEnabled", "Continuous") => lasting = Some(Lasting::Always),
@@ -199,23 +209,23 @@ mod tests {
     #[test]
     fn a_patch_of_the_boot_override() {
         let both = json!({"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"});
-        assert_eq!(choice(&both, None, false), Ok(Some((Boot::Pxe, Lasting::Once))));
+        assert_eq!(choice(&both, None, false, &[]), Ok(Some((Boot::Pxe, Lasting::Once))));
         let target = json!({"BootSourceOverrideTarget": "Pxe"});
-        assert_eq!(choice(&target, None, false), Ok(Some((Boot::Pxe, Lasting::Once))));
+        assert_eq!(choice(&target, None, false, &[]), Ok(Some((Boot::Pxe, Lasting::Once))));
         let always = Some((Boot::Pxe, Lasting::Always));
         let disk = json!({"BootSourceOverrideTarget": "Hdd"});
-        assert_eq!(choice(&disk, always, true), Ok(Some((Boot::Disks, Lasting::Always))));
+        assert_eq!(choice(&disk, always, true, &[]), Ok(Some((Boot::Disks, Lasting::Always))));
         let off = json!({"BootSourceOverrideEnabled": "Disabled"});
-        assert_eq!(choice(&off, always, true), Ok(None));
+        assert_eq!(choice(&off, always, true, &[]), Ok(None));
     }
 
     #[test]
     fn what_the_machine_cannot_do_is_refused_by_name() {
         let http = json!({"BootSourceOverrideTarget": "UefiHttp"});
-        assert!(choice(&http, None, false).unwrap_err().contains("BootSourceOverrideTarget"));
-        assert_eq!(choice(&json!({"BootOrder": ["Boot0002", "Boot0001"]}), None, false), Ok(None));
+        assert!(choice(&http, None, false, &[]).unwrap_err().contains("BootSourceOverrideTarget"));
+        assert_eq!(choice(&json!({"BootOrder": ["Boot0002", "Boot0001"]}), None, false, &[]), Ok(None));
         let mode = json!({"BootSourceOverrideMode": "UEFI"});
-        assert!(choice(&mode, None, false).is_err());
-        assert!(choice(&json!("Pxe"), None, true).is_err());
+        assert!(choice(&mode, None, false, &[]).is_err());
+        assert!(choice(&json!("Pxe"), None, true, &[]).is_err());
     }
 }

@@ -109,7 +109,7 @@ async fn answer(machine: &Machine, line: &str) -> Result<String> {
 async fn boot_word(machine: &Machine) -> &'static str {
     match machine.boot_choice().await {
         Some((Boot::Pxe | Boot::Http, _)) => "pxe",
-        Some((Boot::Disks, _)) => "default",
+        Some((Boot::Disks | Boot::Cd, _)) => "default",
         None => "none",
     }
 }

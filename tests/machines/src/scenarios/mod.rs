@@ -39,6 +39,7 @@ mod tutorial;
 mod two_agents;
 mod unsigned_impostor;
 mod vanishing_disk;
+mod virtual_media;
 mod write_errors;
 mod wrong_token;
 
@@ -81,6 +82,8 @@ static ALL: &[Scenario] = &[
     ("sushy", sushy::ABOUT, |stage| Box::pin(sushy::story(stage))),
     ("replace_ipa", replace_ipa::ABOUT, |stage| Box::pin(replace_ipa::story(stage))),
     ("ipmi_sim", ipmi_sim::ABOUT, |stage| Box::pin(ipmi_sim::story(stage))),
+    ("virtual_media_uefi", virtual_media::UEFI, |stage| Box::pin(virtual_media::by_uefi(stage))),
+    ("virtual_media_bios", virtual_media::BIOS, |stage| Box::pin(virtual_media::by_bios(stage))),
     ("clean_uefi", clean_uefi::ABOUT, |stage| Box::pin(clean_uefi::story(stage))),
     ("never_powered_off", never_powered_off::ABOUT, |stage| Box::pin(never_powered_off::story(stage))),
     ("apparent_configuration", apparent_configuration::ABOUT, |stage| {

@@ -22,8 +22,13 @@ const UNKNOWN: &str = "00000000-1111-2222-3333-444444444444";
 const SETTINGS: &str = "[agent]\nheartbeat_timeout_s = 300\nlookup_without_nonce = true\n[conductor]\nretry_pause_s = 600\nagent_silence_s = 600\n";
 
 pub async fn story(stage: Stage) -> Result<()> {
-    let config =
-        ControllerConfig { dir: stage.dir.clone(), address: None, image: None, extra: SETTINGS.to_owned() };
+    let config = ControllerConfig {
+        dir: stage.dir.clone(),
+        address: None,
+        dhcp: false,
+        image: None,
+        extra: SETTINGS.to_owned(),
+    };
     let controller = Controller::start(config).await?;
     enrol(&controller, NODE, "fake-hardware", json!({}), MAC).await?;
     let uuid = controller.node(NODE).await?["uuid"].as_str().context("no uuid")?.to_owned();

@@ -101,6 +101,15 @@ fn on_bmc(world: &Arc<World>, action: &Action) -> Outcome {
             *world.boots_from.lock().unwrap() = None;
             Outcome::Done
         }
+        Action::InsertMedium => {
+            *world.boots_from.lock().unwrap() = None;
+            *world.medium.lock().unwrap() = true;
+            Outcome::Done
+        }
+        Action::EjectMedium => {
+            *world.medium.lock().unwrap() = false;
+            Outcome::Done
+        }
         Action::RestoreBootDevice(before) => {
             *world.boots_from.lock().unwrap() = Some(before.device.clone());
             Outcome::Done

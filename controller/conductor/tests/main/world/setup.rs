@@ -39,6 +39,8 @@ pub struct World {
     pub unleased: Mutex<Vec<String>>,
     /// The BMC's persistent boot device.
     pub boots_from: Mutex<Option<String>>,
+    /// A boot medium is in the BMC's virtual drive.
+    pub medium: Mutex<bool>,
     pub faults: Mutex<VecDeque<Fault>>,
     /// The answer to the command that arrives now is lost.
     pub answer_is_lost: AtomicBool,
@@ -111,6 +113,7 @@ impl World {
             actors: Mutex::default(),
             unleased: Mutex::default(),
             boots_from: Mutex::default(),
+            medium: Mutex::default(),
             faults: Mutex::default(),
             answer_is_lost: AtomicBool::default(),
             steps: Mutex::new(BTreeMap::from([(StepKind::Clean, clean.to_vec())])),

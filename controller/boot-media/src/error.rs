@@ -1,0 +1,25 @@
+//! Why no medium can be made, and the limits that say so.
+
+/// El Torito counts 512-byte sectors of a boot image in 16 bits. Largest image for EFI, in bytes.
+pub(crate) const EFI_IMAGE_MAX: u64 = 0xffff * 512;
+/// Most characters of a kernel command line (`COMMAND_LINE_SIZE` of x86), without its end.
+pub(crate) const COMMAND_LINE: usize = 2047;
+
+/// Why no medium can be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// The stub is no EFI program to which sections can be added.
+    #[error("the EFI stub cannot be used: {0}")]
+    Stub(&'static str),
+    /// isolinux is not what it is called.
+    #[error("isolinux.bin cannot be used: it has no room for the boot information table")]
+    Isolinux,
+    /// El Torito counts 512-byte sectors in 16 bits.
+    #[error("kernel and initramfs are too large for a boot medium: {0} bytes of at most {max}", max = EFI_IMAGE_MAX)]
+    TooLarge(u64),
+    /// The kernel reads no more, and isolinux takes a line as it is.
+    #[error(
+        "the kernel arguments cannot be used for a boot medium: they are longer than {COMMAND_LINE} characters, or contain control characters"
+    )]
+    Arguments,
+}

@@ -1,0 +1,34 @@
+//! The medium from which a node boots the ramdisk by virtual media. Nothing here reads a file or a socket.
+//!
+//! ```text
+//!  loaders, sizes of kernel and archives ─▶ Template ─┐
+//!  parameters, network_data of the node ─▶ overlay ───┴▶ Template::pieces(first, count) ─▶ who serves it
+//! ```
+//!
+//! One image boots by BIOS and by UEFI, and holds kernel and initramfs once:
+//!
+//! ```text
+//!  ISO 9660: descriptors, El Torito catalogue, root directory
+//!    ISOLINUX.BIN, LDLINUX.C32, ISOLINUX.CFG ──────────── BIOS ── VMLINUZ, INITRD.IMG: extents inside BOOTX64.EFI
+//!    FAT 16 (El Torito, platform EFI): /EFI/BOOT/BOOTX64.EFI ── UEFI
+//!      stub │ .osrel │ .cmdline │ .linux │ .initrd: archives, overlay
+//! ```
+//!
+//! Each section of the EFI program lies at a multiple of 2048 in the file, the file is contiguous in a FAT with clusters of
+//! 2048 bytes, and that begins at a sector of the ISO 9660 file system. So isolinux reads the same bytes. The overlay is an
+//! uncompressed cpio archive in [`OVERLAY`] bytes behind the archives, which the kernel unpacks with them.
+
+mod error;
+mod fat;
+mod iso;
+mod network;
+mod overlay;
+mod sizes;
+mod template;
+mod uki;
+
+pub use error::TemplateError;
+pub use network::static_network;
+pub use overlay::{OVERLAY, Overlay, OverlayError};
+pub use sizes::Sizes;
+pub use template::{Loaders, Piece, Source, Template};

@@ -1,0 +1,75 @@
+//! What differs from boot to boot: an archive of files that the kernel unpacks behind the initramfs (cpio, "newc";
+//! Documentation/driver-api/early-userspace/buffer-format.rst of Linux).
+
+use agent_protocol::boot_medium::{NETWORK, PARAMETERS, StaticNetwork};
+use std::collections::BTreeSet;
+
+/// Bytes that every medium keeps for it.
+pub const OVERLAY: usize = 16 << 10;
+
+/// The archive, filled up with zeros. It contains the nonce of its boot.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Overlay(Vec<u8>);
+
+/// More than a medium has room for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the parameters and the network of the node need {0} bytes of at most {OVERLAY} on a boot medium")]
+pub struct OverlayError(usize);
+
+impl Overlay {
+    /// With these parameters, in the form of a kernel command line, and this network, if it has one of its own.
+    ///
+    /// # Errors
+    /// They need more than [`OVERLAY`] bytes.
+    pub fn new(parameters: &str, network: Option<&StaticNetwork>) -> Result<Self, OverlayError> {
+        let network = network.map(|network| serde_json::to_vec(network).unwrap_or_default());
+        let mut files = vec![(PARAMETERS, parameters.as_bytes())];
+        files.extend(network.as_deref().map(|text| (NETWORK, text)));
+        let mut archive = archive(&files);
+        if archive.len() > OVERLAY {
+            return Err(OverlayError(archive.len()));
+        }
+        archive.resize(OVERLAY, 0);
+        Ok(Self(archive))
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Overlay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Overlay(******)")
+    }
+}
+
+/// These files, each readable by root alone, with the directories that they are in.
+fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut directories = BTreeSet::new();
+    for (path, content) in files {
+        for (at, _) in path.match_indices('/') {
+            if directories.insert(&path[..at]) {
+                member(&mut out, &path[..at], 0o040_755, &[]);
+            }
+        }
+        member(&mut out, path, 0o100_400, content);
+    }
+    member(&mut out, "TRAILER!!!", 0, &[]);
+    out
+}
+
+fn member(out: &mut Vec<u8>, path: &str, mode: u32, content: &[u8]) {
+    let (links, size, name) = (1, content.len(), path.len() + 1);
+    out.extend(b"070701");
+    // Inode, mode, owner, group, links, time, size, device, device of a device file, length of the name, checksum.
+    for number in [0, mode as usize, 0, 0, links, 0, size, 0, 0, 0, 0, name, 0] {
+        out.extend(format!("{number:08X}").as_bytes());
+    }
+    out.extend(path.as_bytes());
+    out.push(0);
+    out.resize(out.len().next_multiple_of(4), 0);
+    out.extend(content);
+    out.resize(out.len().next_multiple_of(4), 0);
+}

@@ -1,0 +1,18 @@
+//! Sizes that the formats share.
+
+/// A sector of ISO 9660; also a cluster of the FAT, and the alignment of the sections of the EFI program.
+pub(crate) const SECTOR: u64 = 2048;
+
+/// Sizes in bytes of what the medium boots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sizes {
+    /// The kernel (bzImage).
+    pub kernel: u64,
+    /// The archives of the initramfs, which the kernel unpacks one behind the other.
+    pub archives: Vec<u64>,
+}
+
+/// A number that the formats keep in 32 bits. What is larger is refused before ([`crate::error::EFI_IMAGE_MAX`]).
+pub(crate) fn short(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

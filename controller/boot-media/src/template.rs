@@ -1,0 +1,171 @@
+//! Where each byte of the medium comes from.
+
+use crate::error::{COMMAND_LINE, TemplateError};
+use crate::overlay::{OVERLAY, Overlay};
+use crate::sizes::Sizes;
+use crate::{fat, iso, uki};
+
+/// The boot loaders, as Debian's packages have them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaders {
+    /// `isolinux.bin` (package isolinux).
+    pub isolinux: Vec<u8>,
+    /// `ldlinux.c32` for BIOS (package syslinux-common), which isolinux loads.
+    pub ldlinux: Vec<u8>,
+    /// `linuxx64.efi.stub` (package systemd-boot-efi).
+    pub stub: Vec<u8>,
+}
+
+/// A file whose bytes are in the medium, and not in the template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The kernel.
+    Kernel,
+    /// The archive with this index in [`Sizes::archives`].
+    Archive(usize),
+}
+
+/// A medium without kernel, archives and overlay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    /// In the order of their places, without overlaps. Between them are zeros.
+    segments: Vec<Segment>,
+    length: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Segment {
+    at: u64,
+    content: Content,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Content {
+    Bytes(Vec<u8>),
+    Source(Source, u64),
+    Overlay,
+}
+
+/// Some bytes of a medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// These.
+    Bytes(&'a [u8]),
+    /// So many zeros.
+    Zeros(u64),
+    /// `count` bytes of a file from `offset` on.
+    Source {
+        /// The file.
+        source: Source,
+        /// Its first byte that is meant.
+        offset: u64,
+        /// How many.
+        count: u64,
+    },
+}
+
+impl Template {
+    /// The medium with these loaders that boots a kernel and archives of these sizes with these kernel arguments.
+    ///
+    /// # Errors
+    /// Which part cannot be used.
+    pub fn new(loaders: &Loaders, sizes: &Sizes, arguments: &str) -> Result<Self, TemplateError> {
+        if arguments.len() > COMMAND_LINE || arguments.chars().any(char::is_control) {
+            return Err(TemplateError::Arguments);
+        }
+        let program = uki::Layout::new(&loaders.stub, sizes, arguments)?;
+        let fat = fat::Layout::new(program.length);
+        let configuration = isolinux_configuration(arguments);
+        let iso = iso::Layout::new(
+            &loaders.isolinux,
+            configuration.as_bytes(),
+            &loaders.ldlinux,
+            iso::EfiImage {
+                fat: fat.length(),
+                kernel: (fat.file_at() + program.kernel_at, sizes.kernel),
+                initrd: (fat.file_at() + program.initrd_at, program.initrd_length()),
+            },
+        )?;
+        let mut segments: Vec<Segment> = Vec::new();
+        let mut put = |at: u64, content: Content| segments.push(Segment { at, content });
+        for (at, bytes) in iso.parts {
+            put(at, Content::Bytes(bytes));
+        }
+        for (at, bytes) in fat.parts() {
+            put(iso.fat_at + at, Content::Bytes(bytes));
+        }
+        let program_at = iso.fat_at + fat.file_at();
+        for (at, bytes) in program.parts {
+            put(program_at + at, Content::Bytes(bytes));
+        }
+        put(program_at + program.kernel_at, Content::Source(Source::Kernel, sizes.kernel));
+        let mut at = program_at + program.initrd_at;
+        for (index, size) in sizes.archives.iter().enumerate() {
+            put(at, Content::Source(Source::Archive(index), *size));
+            at += size;
+        }
+        put(program_at + program.overlay_at, Content::Overlay);
+        segments.sort_by_key(|segment| segment.at);
+        Ok(Self { segments, length: iso.length })
+    }
+
+    /// Bytes of the medium.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The `count` bytes from `first` on; less at the end of the medium.
+    pub fn pieces<'a>(&'a self, overlay: &'a Overlay, first: u64, count: u64) -> Vec<Piece<'a>> {
+        let end = first.saturating_add(count).min(self.length);
+        let mut pieces = Vec::new();
+        let mut at = first;
+        for segment in &self.segments {
+            let segment_end = segment.at + segment.content.length();
+            if segment_end <= at {
+                continue;
+            }
+            if segment.at >= end {
+                break;
+            }
+            if segment.at > at {
+                pieces.push(Piece::Zeros(segment.at - at));
+                at = segment.at;
+            }
+            let (from, until) = (at - segment.at, segment_end.min(end) - segment.at);
+            pieces.push(match &segment.content {
+                Content::Bytes(bytes) => Piece::Bytes(part(bytes, from, until)),
+                Content::Overlay => Piece::Bytes(part(overlay.bytes(), from, until)),
+                Content::Source(source, _) => {
+                    Piece::Source { source: *source, offset: from, count: until - from }
+                }
+            });
+            at = segment.at + until;
+        }
+        if at < end {
+            pieces.push(Piece::Zeros(end - at));
+        }
+        pieces
+    }
+}
+
+impl Content {
+    fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Source(_, length) => *length,
+            Self::Overlay => OVERLAY as u64,
+        }
+    }
+}
+
+fn part(bytes: &[u8], from: u64, until: u64) -> &[u8] {
+    let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+    &bytes[place(from)..place(until)]
+}
+
+/// isolinux starts the only entry at once.
+fn isolinux_configuration(arguments: &str) -> String {
+    format!(
+        "DEFAULT anneal\nPROMPT 0\nLABEL anneal\n  LINUX /VMLINUZ\n  INITRD /INITRD.IMG\n  APPEND {arguments}\n"
+    )
+}

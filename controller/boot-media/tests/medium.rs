@@ -1,0 +1,221 @@
+//! The medium, read by others: xorriso (ISO 9660), mtools (FAT), GNU cpio's format by hand.
+
+use boot_media::{Loaders, OVERLAY, Overlay, Piece, Sizes, Source, Template, TemplateError};
+use proptest::prelude::*;
+use std::path::Path;
+use std::process::Command;
+
+/// Sizes of the real loaders in Debian 12.
+const ISOLINUX: usize = 38_912;
+const LDLINUX: usize = 119_524;
+const STUB: usize = 83_297;
+const ARGUMENTS: &str = "anneal.ramdisk quiet console=ttyS0";
+
+fn filled(length: usize, seed: u8) -> Vec<u8> {
+    (0..length).map(|at| (at % 251).to_le_bytes()[0] ^ seed).collect()
+}
+
+/// What the header of systemd's stub has: eight sections, room for more.
+fn stub() -> Vec<u8> {
+    let mut stub = filled(STUB, 3);
+    stub[..0x400].fill(0);
+    let mut put = |at: usize, bytes: &[u8]| stub[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0x3c, &0x80_u32.to_le_bytes());
+    put(0x80, b"PE\0\0");
+    put(0x86, &8_u16.to_le_bytes());
+    put(0x94, &240_u16.to_le_bytes());
+    put(0x98 + 56, &0x19300_u32.to_le_bytes());
+    put(0x98 + 60, &0x400_u32.to_le_bytes());
+    stub
+}
+
+fn loaders() -> Loaders {
+    Loaders { isolinux: filled(ISOLINUX, 1), ldlinux: filled(LDLINUX, 2), stub: stub() }
+}
+
+struct Whole {
+    kernel: Vec<u8>,
+    archives: Vec<Vec<u8>>,
+    template: Template,
+    overlay: Overlay,
+}
+
+fn whole(kernel: usize, archives: &[usize]) -> Whole {
+    let sizes = Sizes { kernel: kernel as u64, archives: archives.iter().map(|size| *size as u64).collect() };
+    Whole {
+        kernel: filled(kernel, 7),
+        archives: archives.iter().zip(40..).map(|(size, seed)| filled(*size, seed)).collect(),
+        template: Template::new(&loaders(), &sizes, ARGUMENTS).unwrap(),
+        overlay: Overlay::new("anneal.boot-nonce=SECRET ipa-api-url=https://192.0.2.1:6385", None).unwrap(),
+    }
+}
+
+impl Whole {
+    fn bytes(&self, first: u64, count: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        for piece in self.template.pieces(&self.overlay, first, count) {
+            match piece {
+                Piece::Bytes(bytes) => out.extend(bytes),
+                Piece::Zeros(count) => out.resize(out.len() + usize::try_from(count).unwrap(), 0),
+                Piece::Source { source, offset, count } => {
+                    let from = match source {
+                        Source::Kernel => &self.kernel,
+                        Source::Archive(index) => &self.archives[index],
+                    };
+                    let (at, count) = (usize::try_from(offset).unwrap(), usize::try_from(count).unwrap());
+                    out.extend(&from[at..at + count]);
+                }
+            }
+        }
+        out
+    }
+
+    fn all(&self) -> Vec<u8> {
+        self.bytes(0, u64::MAX)
+    }
+}
+
+fn run(command: &mut Command) -> Vec<u8> {
+    let out = command.output().unwrap();
+    assert!(out.status.success(), "{command:?}: {}", String::from_utf8_lossy(&out.stderr));
+    out.stdout
+}
+
+fn in_iso(image: &Path, name: &str) -> Vec<u8> {
+    let to = image.with_file_name(format!("{name}.out"));
+    let (image, to) = (image.to_str().unwrap(), to.to_str().unwrap());
+    run(Command::new("xorriso").args([
+        "-osirrox",
+        "on",
+        "-indev",
+        image,
+        "-extract",
+        &format!("/{name}"),
+        to,
+    ]));
+    std::fs::read(to).unwrap()
+}
+
+/// What UEFI boots and what BIOS boots are the same bytes.
+#[test]
+fn both_file_systems_show_the_same_kernel_and_initramfs() {
+    let whole = whole(1_000_003, &[3_000_001, 77]);
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("medium.iso");
+    let bytes = whole.all();
+    assert_eq!(bytes.len() as u64, whole.template.length());
+    std::fs::write(&image, &bytes).unwrap();
+
+    assert_eq!(in_iso(&image, "VMLINUZ"), whole.kernel);
+    let initrd = in_iso(&image, "INITRD.IMG");
+    let archives = whole.archives.concat();
+    assert_eq!(initrd[..archives.len()], archives);
+    let overlay_at = archives.len().next_multiple_of(4);
+    assert_eq!(initrd.len(), overlay_at + OVERLAY);
+    assert!(
+        initrd[overlay_at..].starts_with(b"070701"),
+        "the archive of the overlay begins at a multiple of 4"
+    );
+    let text = String::from_utf8_lossy(&initrd[overlay_at..]).into_owned();
+    assert!(
+        text.contains("etc/anneal/boot-parameters\0") && text.contains("anneal.boot-nonce=SECRET"),
+        "{text}"
+    );
+    let configuration = String::from_utf8(in_iso(&image, "ISOLINUX.CFG")).unwrap();
+    assert!(configuration.contains(&format!("APPEND {ARGUMENTS}\n")), "{configuration}");
+    assert_eq!(in_iso(&image, "LDLINUX.C32"), loaders().ldlinux);
+
+    let report =
+        run(Command::new("xorriso").args(["-indev", image.to_str().unwrap(), "-report_el_torito", "plain"]));
+    let report = String::from_utf8(report).unwrap();
+    assert!(report.contains("BIOS") && report.contains("UEFI"), "{report}");
+    let fat_at: u64 = efi_sector(&report) * 2048;
+    let place = format!("{}@@{fat_at}", image.display());
+    let program = run(Command::new("mtype").args(["-i", &place, "::/EFI/BOOT/BOOTX64.EFI"]));
+    let sections = sections(&program);
+    assert_eq!(sections[".linux"], whole.kernel);
+    assert_eq!(sections[".initrd"], initrd);
+    assert_eq!(sections[".cmdline"], ARGUMENTS.as_bytes());
+    // mtools' own check of the FAT.
+    let listing = run(Command::new("mdir").args(["-i", &place, "-/", "::"]));
+    assert!(String::from_utf8_lossy(&listing).contains("BOOTX64"));
+}
+
+/// The sector of the image for UEFI: `El Torito boot img :   2  UEFI  y   none  0x0000  0x00  43984  105`.
+fn efi_sector(report: &str) -> u64 {
+    let line = report.lines().find(|line| line.contains("boot img") && line.contains("UEFI")).expect(report);
+    line.split_whitespace().last().unwrap().parse().unwrap()
+}
+
+/// Sections by the headers that were added.
+fn sections(program: &[u8]) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let number = |at: usize| u32::from_le_bytes(program[at..at + 4].try_into().unwrap()) as usize;
+    let table = 0x98 + 240 + 8 * 40;
+    assert_eq!(u16::from_le_bytes(program[0x86..0x88].try_into().unwrap()), 12);
+    let mut end_of_last = 0x19300;
+    (0..4)
+        .map(|index| table + 40 * index)
+        .map(|at| {
+            let name = String::from_utf8_lossy(&program[at..at + 8]).trim_end_matches('\0').to_owned();
+            let (length, address, place) = (number(at + 8), number(at + 12), number(at + 20));
+            assert!(address >= end_of_last && address % 4096 == 0 && place % 2048 == 0, "{name}");
+            end_of_last = address + length;
+            assert!(number(0x98 + 56) >= end_of_last, "{name} is outside of the image");
+            (name, program[place..place + length].to_vec())
+        })
+        .collect()
+}
+
+/// Issue 19: at most 500 kB beyond kernel and initramfs, also with those that are in use.
+#[test]
+fn the_template_is_small() {
+    let (kernel, initramfs) = (8_247_232, 13_717_022);
+    let sizes = Sizes { kernel, archives: vec![initramfs] };
+    let began = std::time::Instant::now();
+    let template = Template::new(&loaders(), &sizes, ARGUMENTS).unwrap();
+    let made = began.elapsed();
+    let began = std::time::Instant::now();
+    let overlay = Overlay::new(&"x".repeat(2000), None).unwrap();
+    let overlaid = began.elapsed();
+    let beyond = template.length() - kernel - initramfs;
+    println!("{beyond} bytes beyond kernel and initramfs, made in {made:?}; an overlay in {overlaid:?}");
+    assert!(beyond <= 500_000, "{beyond}");
+    assert!(!template.pieces(&overlay, 0, 1).is_empty());
+}
+
+#[test]
+fn what_cannot_be_a_medium_is_refused_by_name() {
+    let sizes = Sizes { kernel: 1 << 20, archives: vec![1 << 20] };
+    let refused = |loaders: Loaders, sizes: &Sizes, arguments: &str| {
+        Template::new(&loaders, sizes, arguments).unwrap_err().to_string()
+    };
+    let large = Sizes { kernel: 8 << 20, archives: vec![30 << 20] };
+    assert!(refused(loaders(), &large, "").contains("too large"));
+    assert!(matches!(Template::new(&loaders(), &large, ""), Err(TemplateError::TooLarge(_))));
+    assert!(refused(loaders(), &sizes, "a\nb").contains("kernel arguments"));
+    assert!(refused(loaders(), &sizes, &"x".repeat(2048)).contains("2047"));
+    let broken = |change: fn(&mut Vec<u8>)| {
+        let mut bad = loaders();
+        change(&mut bad.stub);
+        refused(bad, &sizes, "")
+    };
+    assert!(broken(|stub| stub.truncate(10)).contains("too short"));
+    assert!(broken(|stub| stub[0x80] = b'X').contains("no PE program"));
+    assert!(broken(|stub| stub[0x98 + 240 + 8 * 40 + 7] = 1).contains("no room"));
+    assert!(refused(Loaders { isolinux: vec![0; 20], ..loaders() }, &sizes, "").contains("isolinux.bin"));
+    let text = Overlay::new(&"x".repeat(OVERLAY), None).unwrap_err().to_string();
+    assert!(text.contains("16384"), "{text}");
+    assert!(!format!("{:?}", Overlay::new("SECRET", None).unwrap()).contains("SECRET"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_range_is_a_part_of_the_whole(first in 0_u64..9_000_000, count in 0_u64..3_000_000) {
+        let whole = whole(300_000, &[200_001]);
+        let all = whole.all();
+        let end = usize::try_from(first.saturating_add(count)).unwrap().min(all.len());
+        let expected = all.get(usize::try_from(first).unwrap()..end).unwrap_or_default();
+        prop_assert!(whole.bytes(first, count) == expected);
+    }
+}

@@ -1,0 +1,118 @@
+//! Boot media of nodes that boot by virtual media: whether a node can have one, where it is, and what is on it besides kernel
+//! and initramfs.
+
+use crate::config::Config;
+use agent_protocol::boot_medium::StaticNetwork;
+use boot_media::static_network;
+use conductor::BootMedia;
+use model::boot::{BootNonce, RamdiskAgent};
+use model::{Node, boot_medium};
+use std::path::PathBuf;
+
+/// Files of [`crate::config::Boot::medium_loader_dir`].
+const LOADERS: [&str; 3] = ["isolinux.bin", "ldlinux.c32", "linuxx64.efi.stub"];
+
+/// Boot media as this controller is configured.
+#[derive(Debug, Clone)]
+pub struct NodeMedia {
+    /// Base URL of boot HTTP; `None`: it is switched off.
+    base_url: Option<String>,
+    loader_dir: PathBuf,
+}
+
+impl NodeMedia {
+    /// As configured.
+    pub fn of(config: &Config) -> Self {
+        let boot = &config.boot;
+        let address = boot.address.filter(|_| boot.enabled);
+        let base_url = address.map(|address| format!("http://{address}:{}", boot.http_port));
+        Self { base_url, loader_dir: boot.medium_loader_dir.clone() }
+    }
+
+    /// Whether the node can be booted by virtual media, as far as can be known without its BMC. Base URL of boot HTTP.
+    ///
+    /// # Errors
+    /// Why it cannot, in words for its operator.
+    pub fn check(&self, node: &Node) -> Result<&str, String> {
+        let base_url = self.base_url.as_deref().ok_or(
+            "this controller serves no boot media ([boot] enabled), by which the boot interface redfish-virtual-media boots nodes",
+        )?;
+        if let Some(name) = LOADERS.into_iter().find(|name| !self.loader_dir.join(name).is_file()) {
+            return Err(format!(
+                "boot.medium_loader_dir of the controller's configuration has no file {name} (`cargo xtask image` makes it)"
+            ));
+        }
+        if RamdiskAgent::of(&node.properties) == RamdiskAgent::IronicPythonAgent {
+            return Err(
+                "a boot medium boots Anneal's agent, and the property agent_kind names another".to_owned()
+            );
+        }
+        if node.never_powers_off() {
+            return Err(
+                "disable_power_off is set, and a medium is made for a boot after an observed power-off"
+                    .to_owned(),
+            );
+        }
+        network(node)?;
+        Ok(base_url)
+    }
+}
+
+impl BootMedia for NodeMedia {
+    fn url(&self, node: &Node, nonce: &BootNonce) -> Result<String, String> {
+        let base_url = self.check(node)?;
+        Ok(format!("{base_url}/boot/media/{}", boot_medium::file_name(node.uuid, nonce)))
+    }
+}
+
+/// The node's own network.
+///
+/// # Errors
+/// What in its `network_data` cannot be used.
+pub fn network(node: &Node) -> Result<Option<StaticNetwork>, String> {
+    let data = node.other.get("network_data").unwrap_or(&serde_json::Value::Null);
+    static_network(data).map_err(|why| format!("network_data: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Timestamp;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    fn media(dir: &std::path::Path) -> NodeMedia {
+        for name in LOADERS {
+            std::fs::write(dir.join(name), "x").unwrap();
+        }
+        NodeMedia { base_url: Some("http://192.0.2.1:8089".to_owned()), loader_dir: dir.to_owned() }
+    }
+
+    #[test]
+    fn what_stands_in_the_way_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let media = media(dir.path());
+        let node = Node::enrolled(Uuid::from_u128(7), "redfish", Timestamp(0));
+        let nonce = BootNonce::fresh();
+        let url = media.url(&node, &nonce).unwrap();
+        assert!(url.starts_with("http://192.0.2.1:8089/boot/media/anneal-00000000-0000-"), "{url}");
+        assert!(url.ends_with(".iso") && !url.contains(nonce.expose()), "{url}");
+
+        let says = |media: &NodeMedia, node: &Node| media.url(node, &nonce).unwrap_err();
+        assert!(says(&NodeMedia { base_url: None, ..media.clone() }, &node).contains("[boot] enabled"));
+        let mut theirs = node.clone();
+        theirs.properties.insert("agent_kind".to_owned(), json!("ironic-python-agent"));
+        assert!(says(&media, &theirs).contains("agent_kind"));
+        let mut on = node.clone();
+        on.other.insert("disable_power_off".to_owned(), json!(true));
+        assert!(says(&media, &on).contains("disable_power_off"));
+        let mut networked = node.clone();
+        let link = json!({"id": "l", "type": "bond", "ethernet_mac_address": "52:54:00:00:00:01"});
+        let network = json!({"id": "n", "link": "l", "network_id": "x", "type": "ipv4"});
+        let data = json!({"links": [link], "networks": [network], "services": []});
+        networked.other.insert("network_data".to_owned(), data);
+        assert!(says(&media, &networked).contains("network_data: links of type bond"));
+        std::fs::remove_file(dir.path().join("ldlinux.c32")).unwrap();
+        assert!(says(&media, &node).contains("no file ldlinux.c32"));
+    }
+}

@@ -1,0 +1,56 @@
+//! Virtual media as the way into the ramdisk: which nodes use it, and how their medium is called.
+
+use crate::boot::BootNonce;
+use crate::node::Node;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+/// Ironic's name of the boot interface.
+pub const VIRTUAL_MEDIA: &str = "redfish-virtual-media";
+
+const PREFIX: &str = "anneal-";
+/// Some BMCs take no URL that ends otherwise.
+const SUFFIX: &str = ".iso";
+
+/// Whether the node boots the ramdisk by virtual media.
+pub fn is_used_by(node: &Node) -> bool {
+    node.interfaces.get("boot_interface").is_some_and(|name| name == VIRTUAL_MEDIA)
+}
+
+/// What the names of all media of a node begin with: a BMC that shows it shows a medium of ours.
+pub fn mark(node: Uuid) -> String {
+    format!("{PREFIX}{node}")
+}
+
+/// The file name of the medium of one boot. It cannot be guessed without the nonce, and the nonce cannot be computed from it.
+pub fn file_name(node: Uuid, nonce: &BootNonce) -> String {
+    let digest = Sha256::new().chain_update("boot medium ").chain_update(nonce.expose()).finalize();
+    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{digits}{SUFFIX}", mark(node))
+}
+
+/// The node that a file name is of, which the name alone does not prove.
+pub fn node_of(file_name: &str) -> Option<Uuid> {
+    const UUID: usize = 36;
+    file_name.strip_prefix(PREFIX)?.get(..UUID)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_of_one_boot_and_does_not_show_its_nonce() {
+        let (node, nonce) = (Uuid::from_u128(7), BootNonce::fresh());
+        let name = file_name(node, &nonce);
+        assert!(name.starts_with("anneal-00000000-0000-0000-0000-000000000007-"), "{name}");
+        assert_eq!(name.len(), 7 + 36 + 1 + 64 + 4);
+        assert!(name.starts_with(&mark(node)) && name.ends_with(".iso") && !name.contains(nonce.expose()));
+        assert_eq!(node_of(&name), Some(node));
+        assert_ne!(name, file_name(node, &BootNonce::fresh()));
+        assert_ne!(name, file_name(Uuid::from_u128(8), &nonce));
+        for other in ["", "anneal-", "anneal-00000000-0000-0000-0000-00000000000", "x.iso", "anneal-\u{e4}"] {
+            assert_eq!(node_of(other), None, "{other}");
+        }
+    }
+}

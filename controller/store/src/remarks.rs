@@ -1,0 +1,53 @@
+//! Events about what a stranger asked for: in the history of the node that it was about, and not often.
+
+use crate::error::{Result, StoreError};
+use crate::nodes::NodeStore;
+use model::history::Severity;
+use model::{Event, EventKind, Timestamp};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Strangers can ask as often as they like; the history of a node gets one event in this time.
+const PAUSE: Duration = Duration::from_secs(60);
+/// Most nodes whose last remark is remembered.
+const NODES_MAX: usize = 10_000;
+/// How often a write is tried that another one was faster than.
+const TRIES: usize = 5;
+
+/// Limits remarks. Clones share the limit.
+#[derive(Debug, Clone, Default)]
+pub struct Remarks(Arc<Mutex<HashMap<Uuid, Timestamp>>>);
+
+impl Remarks {
+    /// Put `text` into the history of a node, unless that got a remark a moment ago.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn note(&self, store: &dyn NodeStore, node: Uuid, text: &str, now: Timestamp) -> Result<()> {
+        if !self.is_due(node, now) {
+            return Ok(());
+        }
+        for _ in 0..TRIES {
+            let read = store.node(node).await?;
+            let event = Event::new(EventKind::Agent, Severity::Error, text.to_owned(), now);
+            match store.update_node(read, vec![event], None).await {
+                Err(StoreError::Stale(_)) => {}
+                written => return written.map(drop),
+            }
+        }
+        Err(StoreError::Stale(node))
+    }
+
+    fn is_due(&self, node: Uuid, now: Timestamp) -> bool {
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A time in the future was noted before the clock was set back.
+        noted.retain(|_, at| *at <= now && now.since(*at) < PAUSE);
+        if noted.contains_key(&node) || noted.len() >= NODES_MAX {
+            return false;
+        }
+        noted.insert(node, now);
+        true
+    }
+}

@@ -1,0 +1,191 @@
+//! The redfish driver and the lab's BMC: each of what real BMCs do differently with virtual media, as data. Both were written
+//! from the specification, and share no code.
+
+use bmc::{Bmc, Builtin, Drivers, MediaKind};
+use lab::machine::Machine;
+use lab::node::{Firmware, NodeSpec};
+use lab::redfish::media::{DriveQuirks, MediaQuirks};
+use lab::redfish::{BmcConfig, RedfishBmc};
+use lab::timeline::Timeline;
+use serde_json::{Map, Value, json};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+const MARK: &str = "anneal-7";
+
+struct Room {
+    lab: RedfishBmc,
+    bmc: Arc<dyn Bmc>,
+    machine: Machine,
+    _dir: tempfile::TempDir,
+}
+
+async fn room(quirks: MediaQuirks) -> Room {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = NodeSpec::new("n", Firmware::Bios, "52:54:00:00:00:01", "tap0", dir.path()).unwrap();
+    let machine = Machine::new(spec, Timeline::default());
+    let config = BmcConfig {
+        address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        username: "admin".to_owned(),
+        password: "secret".to_owned(),
+        tls: false,
+    };
+    let lab = RedfishBmc::start_with(machine.clone(), config, quirks).await.unwrap();
+    let info =
+        json!({"redfish_address": lab.url(), "redfish_username": "admin", "redfish_password": "secret"});
+    let info: Map<String, Value> = info.as_object().unwrap().clone();
+    let bmc = Builtin::default().open("redfish", &info, "node").unwrap();
+    Room { lab, bmc, machine, _dir: dir }
+}
+
+impl Room {
+    fn inserted(&self) -> Vec<(String, String)> {
+        self.lab.inserted_media().into_iter().collect()
+    }
+}
+
+/// A server with one image under any name, by HEAD and ranges.
+async fn images() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = vec![0; 4096];
+            let length = stream.read(&mut request).await.unwrap_or(0);
+            let head = request[..length].starts_with(b"HEAD");
+            let status = if head { "200 OK" } else { "206 Partial Content" };
+            let body = if head { "" } else { "image" };
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 5\r\nConnection: close\r\n\r\n{body}");
+            // The BMC may have gone.
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    format!("http://{address}/boot/media/{MARK}")
+}
+
+/// Names and ways.
+fn ways() -> Vec<(&'static str, MediaQuirks)> {
+    let default = MediaQuirks::default;
+    vec![
+        ("plain", default()),
+        ("below the manager", MediaQuirks { below_manager: true, ..default() }),
+        (
+            "refuses",
+            MediaQuirks { refuses: &["Inserted", "WriteProtected", "TransferProtocolType"], ..default() },
+        ),
+        ("demands a protocol", MediaQuirks { demands: &["TransferProtocolType"], ..default() }),
+        (
+            "demands a method",
+            MediaQuirks { demands: &["TransferProtocolType", "TransferMethod"], ..default() },
+        ),
+        ("demands a user", MediaQuirks { demands: &["UserName", "Password"], ..default() }),
+        (
+            "names its parameters",
+            MediaQuirks {
+                action_info: &["Image", "Inserted", "WriteProtected", "TransferProtocolType"],
+                demands: &["Inserted", "WriteProtected", "TransferProtocolType"],
+                ..default()
+            },
+        ),
+        (
+            "names what it refuses",
+            MediaQuirks {
+                action_info: &["Image", "WriteProtected"],
+                refuses: &["WriteProtected"],
+                ..default()
+            },
+        ),
+        ("by PATCH", MediaQuirks { by_patch: true, demands: &["Inserted"], ..default() }),
+        ("by PATCH with ETags", MediaQuirks { by_patch: true, etags: true, ..default() }),
+        ("shows what was ejected", MediaQuirks { lingers: 3, ..default() }),
+        (
+            "several drives",
+            MediaQuirks {
+                drives: vec![
+                    DriveQuirks { types: &["USBStick"], ..DriveQuirks::cd("0") },
+                    DriveQuirks { foreign: Some("http://192.0.2.1/other.iso"), ..DriveQuirks::cd("EXT1") },
+                    DriveQuirks { takes_no_url: true, ..DriveQuirks::cd("RDOC1") },
+                    DriveQuirks { types: &["DVD"], ..DriveQuirks::cd("EXT2") },
+                ],
+                ..default()
+            },
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn a_boot_medium_is_inserted_twice_and_ejected_twice_in_every_way() {
+    let url = images().await;
+    for (name, quirks) in ways() {
+        let room = room(quirks).await;
+        let before = room.inserted();
+        for round in ["first.iso", "second.iso", "second.iso"] {
+            // A controller that was killed inserts again, and another boot has another URL.
+            let url = format!("{url}-{round}");
+            room.bmc.insert_boot_medium(&url, MARK).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+            let media = room.inserted();
+            assert_eq!(media.len(), before.len() + 1, "{name}: {media:?}");
+            assert!(media.iter().any(|(_, inside)| *inside == url), "{name}: {media:?}");
+        }
+        for _ in 0..2 {
+            room.bmc.eject_boot_medium(MARK).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(room.inserted(), before, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_medium_stays_and_is_named() {
+    let foreign =
+        DriveQuirks { foreign: Some("http://me:hunter2@192.0.2.1/other.iso"), ..DriveQuirks::cd("1") };
+    let room = room(MediaQuirks { drives: vec![foreign], ..MediaQuirks::default() }).await;
+    let before = room.inserted();
+    let url = images().await;
+    let error = room.bmc.insert_boot_medium(&url, MARK).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("192.0.2.1/other.iso") && !text.contains("hunter2"), "{text}");
+    assert!(!error.is_retryable(), "{text}");
+    room.bmc.eject_boot_medium(MARK).await.unwrap();
+    assert_eq!(room.inserted(), before);
+    // An operator who asks for it by hand replaces it, as in Ironic.
+    room.bmc.insert_media(MediaKind::Cdrom, &url).await.unwrap();
+    assert_eq!(room.inserted(), [("1".to_owned(), url)]);
+}
+
+/// Whose medium it is could not be known later.
+#[tokio::test]
+async fn a_drive_that_does_not_show_its_medium_is_left_empty() {
+    let room = room(MediaQuirks { hides_url: true, ..MediaQuirks::default() }).await;
+    let text = room.bmc.insert_boot_medium(&images().await, MARK).await.unwrap_err().to_string();
+    assert!(text.contains("does not show the URL"), "{text}");
+    assert!(room.inserted().is_empty());
+    room.bmc.insert_media(MediaKind::Cdrom, &images().await).await.unwrap();
+    room.bmc.eject_boot_medium(MARK).await.unwrap();
+    assert_eq!(room.inserted().len(), 1, "it may be a foreign one");
+}
+
+#[tokio::test]
+async fn an_image_that_the_bmc_cannot_read_is_an_error_that_keeps_the_url() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/boot/media/{MARK}-secret.iso", listener.local_addr().unwrap());
+    drop(listener);
+    let refusing = room(MediaQuirks::default()).await;
+    let text = refusing.bmc.insert_boot_medium(&url, MARK).await.unwrap_err().to_string();
+    assert!(text.contains("cannot be read") && !text.contains("secret"), "{text}");
+    let none = room(MediaQuirks { drives: Vec::new(), ..MediaQuirks::default() }).await;
+    let text = none.bmc.insert_boot_medium(&url, MARK).await.unwrap_err().to_string();
+    assert!(text.contains("no virtual media"), "{text}");
+}
+
+#[tokio::test]
+async fn virtual_media_are_booted_by_usb_where_that_is_offered() {
+    for (sources, boots) in [(&["Cd"][..], "Cd"), (&["Cd", "UsbCd"], "UsbCd"), (&["UsbCd"], "UsbCd")] {
+        let room = room(MediaQuirks { sources, ..MediaQuirks::default() }).await;
+        room.bmc.set_boot_device(bmc::BootDevice::Cdrom, false, None).await.unwrap();
+        let choice = room.machine.boot_choice().await;
+        assert_eq!(choice.map(|(boot, _)| boot), Some(lab::node::Boot::Cd), "{boots}");
+        assert_eq!(room.bmc.boot_device().await.unwrap().device, Some(bmc::BootDevice::Cdrom), "{boots}");
+    }
+}
