@@ -55,7 +55,8 @@ const RAMDISK: Implementation =
     Implementation { name: model::ramdisk_deploy::RAMDISK, steps: ramdisk::STEPS };
 
 /// Boot interfaces of nodes with a Redfish BMC.
-const REDFISH_BOOT: &[Implementation] = &[plain("ipxe"), plain(model::boot_medium::VIRTUAL_MEDIA)];
+const REDFISH_BOOT: &[Implementation] =
+    &[plain("ipxe"), plain(model::boot_medium::VIRTUAL_MEDIA), plain(model::boot_medium::HTTP_BOOT)];
 
 const fn of(name: &'static str, enabled: &'static [Implementation]) -> Interface {
     assert!(!enabled.is_empty(), "an interface has a default");

@@ -211,6 +211,22 @@ pub trait Bmc: Send + Sync {
         Err(BmcError::not_offered("eject a boot medium"))
     }
 
+    /// Let the node's UEFI firmware download the image of this URL at its next boot, and boot that (`HttpBootUri`).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when the BMC has no URL for its firmware.
+    async fn set_http_boot(&self, _url: &str) -> Result<(), BmcError> {
+        Err(BmcError::not_offered("boot from a URL"))
+    }
+
+    /// Take back the URL of [`Bmc::set_http_boot`], if it contains `mark`, and its boot override if that is still in force.
+    ///
+    /// # Errors
+    /// What the BMC refuses.
+    async fn clear_http_boot(&self, _mark: &str) -> Result<(), BmcError> {
+        Err(BmcError::not_offered("forget a URL to boot from"))
+    }
+
     /// Devices that [`Bmc::set_boot_device`] may be asked for: what the driver can say; the BMC itself
     /// may support fewer.
     fn supported_boot_devices(&self) -> &'static [BootDevice];

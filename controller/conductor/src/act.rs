@@ -8,7 +8,7 @@ use crate::log_archive::LogArchive;
 use crate::settings::Settings;
 use async_trait::async_trait;
 use bmc::{Bmc, BmcError, BootDevice, BootSetting, Drivers, ErrorKind, StepCall, StepEnd};
-use model::boot_medium;
+use model::boot_medium::{self, MediumKind};
 use model::image;
 use model::run::PersistentBoot;
 use model::{
@@ -93,8 +93,26 @@ impl LiveExecutor {
         let refused = |why: String| BmcError::new(ErrorKind::Config, "", "insert the boot medium", why);
         let boot = contact.boot.as_ref().ok_or_else(|| refused("no boot was ordered".to_owned()))?;
         let url = self.media.url(node, &boot.nonce).map_err(refused)?;
-        bmc.insert_boot_medium(&url, &boot_medium::mark(node.uuid)).await?;
-        bmc.set_boot_device(BootDevice::Cdrom, false, None).await
+        match boot_medium::way(node) {
+            Some(MediumKind::HttpBoot) => bmc.set_http_boot(&url).await,
+            Some(MediumKind::VirtualDrive) => {
+                bmc.insert_boot_medium(&url, &boot_medium::mark(node.uuid)).await?;
+                bmc.set_boot_device(BootDevice::Cdrom, false, None).await
+            }
+            None => Err(refused("its boot interface has changed since".to_owned())),
+        }
+    }
+
+    /// Take the medium away, by whichever way it was brought: the boot interface may have been changed since. The other way is
+    /// tried too, where the BMC has it.
+    async fn eject_medium(&self, bmc: &dyn Bmc, node: &Node) -> Result<(), BmcError> {
+        let mark = boot_medium::mark(node.uuid);
+        let is_http = boot_medium::way(node) == Some(MediumKind::HttpBoot);
+        let drive = bmc.eject_boot_medium(&mark).await;
+        let http = bmc.clear_http_boot(&mark).await;
+        let (chosen, other) = if is_http { (http, drive) } else { (drive, http) };
+        chosen?;
+        other.or_else(|error| if error.kind() == ErrorKind::Unsupported { Ok(()) } else { Err(error) })
     }
 
     /// Store the logs of the node's ramdisk in the file of this name.
@@ -127,7 +145,7 @@ impl LiveExecutor {
                 return Ok(Outcome::Done);
             }
             Action::EjectMedium => {
-                bmc.eject_boot_medium(&boot_medium::mark(node.uuid)).await?;
+                self.eject_medium(&*bmc, node).await?;
                 return Ok(Outcome::Done);
             }
             Action::RestoreBootDevice(before) => {

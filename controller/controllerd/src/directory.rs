@@ -8,6 +8,7 @@ use boot::{
 };
 use http_server::address_key;
 use model::boot::{BootNonce, RamdiskAgent};
+use model::boot_medium::MediumKind;
 use model::hello::HelloNonce;
 use model::ramdisk_deploy::{RamdiskDeploy, boots_instance};
 use model::{AgentApi, Node, ResourceKind, RunKind, boot_medium};
@@ -15,7 +16,7 @@ use std::iter;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Clock, Members, Remarks, ScriptFetch, ScriptGrant, Store, StoreError};
+use store::{Clock, FetchSource, Members, Remarks, ScriptFetch, ScriptGrant, Store, StoreError};
 use subtle::ConstantTimeEq;
 use tokio::time::{Instant, timeout};
 
@@ -56,7 +57,7 @@ impl BootDirectory for Directory {
         let Some(node) = port.ok().and_then(|port| port.node) else { return BootAnswer::Unknown };
         match self.store.node(node).await {
             // It boots from its medium, or not at all: a script would give the nonce to the network.
-            Ok(node) if node.boots_ramdisk() && boot_medium::is_used_by(&node) => BootAnswer::Wait,
+            Ok(node) if node.boots_ramdisk() && boot_medium::way(&node).is_some() => BootAnswer::Wait,
             Ok(node) if node.boots_ramdisk() => self.ramdisk(&node, mac, from).await,
             Ok(node) if boots_instance(&node) => instance(&node, mac),
             Ok(_) => BootAnswer::LocalDisk,
@@ -118,7 +119,7 @@ impl Directory {
             tracing::warn!(%node_uuid, %mac, %from, %lease, "withheld a boot script: the lease of this MAC is another address");
             return BootAnswer::Wait;
         }
-        let fetch = ScriptFetch { mac: Some(mac), from, at: self.clock.now() };
+        let fetch = ScriptFetch { by: FetchSource::Nic(mac), from, at: self.clock.now() };
         match self.store.fetch_script(node_uuid, fetch).await {
             Ok(ScriptGrant::Given(nonce)) => match self.kernel_args(node, &nonce) {
                 Ok(kernel_args) => BootAnswer::Ramdisk { kernel_args, rescue: gets_login(node) },
@@ -138,7 +139,7 @@ impl Directory {
         }
     }
 
-    /// The medium of the node's present boot, while it may be inserted, for the node's BMC alone.
+    /// The medium of the node's present boot, while it may be inserted: for the node's BMC alone, or by HTTP boot for its firmware.
     async fn medium_of(
         &self,
         node: &Node,
@@ -156,19 +157,12 @@ impl Directory {
             tracing::warn!(%node_uuid, ?from, "refused a boot medium: it is not that of the node's present boot");
             return Ok(MediumAnswer::NotThere);
         }
-        let (bmc, now) = (addresses_of_bmc(node).await, self.clock.now());
-        let Some(from) = from.filter(|from| bmc.contains(from)) else {
-            let place = from.map_or_else(|| "an unknown address".to_owned(), |from| from.to_string());
-            let own = bmc.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            let text = format!(
-                "a read of the boot medium from {place} was refused: the node's BMC is at {}",
-                if own.is_empty() { "an address that is not known" } else { own.as_str() }
-            );
-            self.remarks.note(&*self.store, node_uuid, &text, now).await?;
-            return Ok(MediumAnswer::NotThere);
+        let may = match boot_medium::way(node) {
+            Some(MediumKind::HttpBoot) => self.firmware_may_read(node, from).await?,
+            _ => self.bmc_may_read(node, boot.medium_read_by.is_none(), from).await?,
         };
-        if boot.medium_read_by.is_none() {
-            self.store.fetch_script(node_uuid, ScriptFetch { mac: None, from, at: now }).await?;
+        if !may {
+            return Ok(MediumAnswer::NotThere);
         }
         match self.overlay(node, &boot.nonce) {
             Ok(overlay) => Ok(MediumAnswer::Medium { overlay, rescue: gets_login(node) }),
@@ -177,6 +171,55 @@ impl Directory {
                 Ok(MediumAnswer::Failed)
             }
         }
+    }
+
+    /// Whether who reads the medium is the node's BMC; the node's history names any other client.
+    async fn bmc_may_read(
+        &self,
+        node: &Node,
+        is_first: bool,
+        from: Option<IpAddr>,
+    ) -> Result<bool, StoreError> {
+        let (bmc, at) = (addresses_of_bmc(node).await, self.clock.now());
+        let Some(from) = from.filter(|from| bmc.contains(from)) else {
+            let place = from.map_or_else(|| "an unknown address".to_owned(), |from| from.to_string());
+            let own = bmc.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let text = format!(
+                "a read of the boot medium from {place} was refused: the node's BMC is at {}",
+                if own.is_empty() { "an address that is not known" } else { own.as_str() }
+            );
+            self.remarks.note(&*self.store, node.uuid, &text, at).await?;
+            return Ok(false);
+        };
+        if is_first {
+            self.store.fetch_script(node.uuid, ScriptFetch { by: FetchSource::Bmc, from, at }).await?;
+        }
+        Ok(true)
+    }
+
+    /// Whether who reads the medium can be the node's firmware: as with a boot script, the lease of one of its NICs, and the first
+    /// address that asks.
+    async fn firmware_may_read(&self, node: &Node, from: Option<IpAddr>) -> Result<bool, StoreError> {
+        let node_uuid = node.uuid;
+        let Some(from) = from else { return Ok(false) };
+        let leases: Vec<Ipv4Addr> =
+            self.macs_of(node).await?.into_iter().filter_map(|mac| (self.lease_of)(mac)).collect();
+        if !leases.is_empty() && !leases.iter().any(|lease| IpAddr::V4(*lease) == from) {
+            tracing::warn!(%node_uuid, %from, ?leases, "withheld a boot medium: the leases of this node are other addresses");
+            return Ok(false);
+        }
+        let fetch = ScriptFetch { by: FetchSource::Firmware, from, at: self.clock.now() };
+        let granted = matches!(self.store.fetch_script(node_uuid, fetch).await?, ScriptGrant::Given(_));
+        if !granted {
+            tracing::warn!(%node_uuid, %from, "withheld a boot medium: the node is not powered on yet, its agent has been heard, or another address has it");
+        }
+        Ok(granted)
+    }
+
+    /// The MAC addresses of the node's ports.
+    async fn macs_of(&self, node: &Node) -> Result<Vec<Mac>, StoreError> {
+        let ports = self.store.resources(ResourceKind::Port, Some(node.uuid)).await?;
+        Ok(ports.iter().filter_map(|port| port.key.as_deref()?.parse().ok()).collect())
     }
 
     /// What the medium of a boot has besides kernel and initramfs.
@@ -379,11 +422,16 @@ mod tests {
 
     /// A node that boots by virtual media, with its medium inserted, and its file name.
     async fn with_medium() -> (Directory, Uuid, Mac, String) {
-        let (directory, node, mac, nonce) = directory(RunKind::Inspect, "anneal", None).await;
+        with_medium_by(boot_medium::VIRTUAL_MEDIA, None).await
+    }
+
+    /// The same with this boot interface, and a lease.
+    async fn with_medium_by(interface: &str, lease: Option<[u8; 4]>) -> (Directory, Uuid, Mac, String) {
+        let (directory, node, mac, nonce) = directory(RunKind::Inspect, "anneal", lease).await;
         let mut stored = directory.store.node(node).await.unwrap();
         stored.driver = "redfish".to_owned();
         stored.driver_info.insert("redfish_address".to_owned(), json!("https://10.7.0.9"));
-        stored.interfaces.insert("boot_interface".into(), boot_medium::VIRTUAL_MEDIA.into());
+        stored.interfaces.insert("boot_interface".into(), interface.into());
         stored.medium_inserted = true;
         directory.store.update_node(stored, Vec::new(), None).await.unwrap();
         let name = boot_medium::file_name(node, &BootNonce::shown(&nonce));
@@ -418,6 +466,30 @@ mod tests {
         assert_eq!(boot.medium_read_by, Some(BMC.into()));
         assert!(boot.fetched_from.is_none() && boot.macs.is_empty() && contact.rival.is_none());
         assert_eq!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Wait, "no nonce by the network");
+    }
+
+    /// By HTTP boot the medium is the secret of the boot, as a script is: for the lease, or the first address that asks.
+    #[tokio::test]
+    async fn one_firmware_reads_the_medium_of_http_boot() {
+        let (leased, node, mac, name) = with_medium_by(boot_medium::HTTP_BOOT, Some(NODE)).await;
+        for from in [STRANGER, BMC] {
+            assert_eq!(reads(&leased, &name, from).await, MediumAnswer::NotThere, "{from:?}");
+        }
+        assert_eq!(leased.medium(&name, None).await, MediumAnswer::NotThere);
+        let contact = leased.store.contact(node).await.unwrap();
+        assert!(contact.rival.is_none() && contact.boot.unwrap().fetched_from.is_none(), "no claim");
+        for _ in 0..2 {
+            assert!(matches!(reads(&leased, &name, NODE).await, MediumAnswer::Medium { .. }));
+        }
+        assert_eq!(leased.boot_for(mac, NODE.into()).await, BootAnswer::Wait, "no script besides");
+
+        let (free, node, _, name) = with_medium_by(boot_medium::HTTP_BOOT, None).await;
+        assert!(matches!(reads(&free, &name, NODE).await, MediumAnswer::Medium { .. }));
+        assert_eq!(reads(&free, &name, STRANGER).await, MediumAnswer::NotThere);
+        let contact = free.store.contact(node).await.unwrap();
+        assert_eq!(contact.rival.unwrap().address, Some(STRANGER.into()));
+        let boot = contact.boot.unwrap();
+        assert_eq!((boot.fetched_from, boot.medium_read_by), (Some(NODE.into()), None));
     }
 
     /// An ISO of an earlier boot, of another node, and one that is ejected.

@@ -1,4 +1,4 @@
-//! Boot media of nodes that boot by virtual media: whether a node can have one, where it is, and what is on it besides kernel
+//! Boot media of nodes that boot by virtual media or UEFI HTTP boot: whether a node can have one, where it is, and what is on it besides kernel
 //! and initramfs.
 
 use crate::config::Config;
@@ -29,13 +29,14 @@ impl NodeMedia {
         Self { base_url, loader_dir: boot.medium_loader_dir.clone() }
     }
 
-    /// Whether the node can be booted by virtual media, as far as can be known without its BMC. Base URL of boot HTTP.
+    /// Whether the node can be booted from a medium, as far as can be known without its BMC. Base URL of boot HTTP.
     ///
     /// # Errors
     /// Why it cannot, in words for its operator.
     pub fn check(&self, node: &Node) -> Result<&str, String> {
         let base_url = self.base_url.as_deref().ok_or(
-            "this controller serves no boot media ([boot] enabled), by which the boot interface redfish-virtual-media boots nodes",
+            "this controller serves no boot media ([boot] enabled), from which the boot interfaces redfish-virtual-media and \
+             redfish-https boot nodes",
         )?;
         if let Some(name) = LOADERS.into_iter().find(|name| !self.loader_dir.join(name).is_file()) {
             return Err(format!(

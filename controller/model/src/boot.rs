@@ -16,7 +16,7 @@ pub struct Boot {
     /// What ended the boot before it.
     #[serde(default)]
     pub start: BootStart,
-    /// Where the boot script was fetched from first; `None` while no client has fetched it.
+    /// Where the boot script, or by HTTP boot the medium, was fetched from first; `None` while no client has fetched it.
     #[serde(default)]
     pub fetched_from: Option<IpAddr>,
     /// The address of the BMC from which the boot medium was read first; `None` while it was not.
@@ -64,15 +64,14 @@ impl Boot {
         self.start == BootStart::OffObserved || self.fetched_from.is_some()
     }
 
-    /// Remember that the script was fetched. False if that was known.
-    pub fn note_fetch(&mut self, mac: Mac, from: IpAddr) -> bool {
+    /// Remember that the script was fetched for this MAC address, or the medium by a firmware that names none. False if that
+    /// was known.
+    pub fn note_fetch(&mut self, mac: Option<Mac>, from: IpAddr) -> bool {
         let is_first = self.fetched_from.is_none();
         self.fetched_from.get_or_insert(from);
-        let is_new = !self.macs.contains(&mac) && self.macs.len() < MACS_MAX;
-        if is_new {
-            self.macs.push(mac);
-        }
-        is_first || is_new
+        let new = mac.filter(|mac| !self.macs.contains(mac) && self.macs.len() < MACS_MAX);
+        self.macs.extend(new);
+        is_first || new.is_some()
     }
 }
 
@@ -141,7 +140,7 @@ mod tests {
         assert!(Boot::fresh().has_begun());
         let mut boot = Boot::after(BootStart::ResetAccepted);
         assert!(!boot.has_begun());
-        assert!(boot.note_fetch(Mac::new([2, 0, 0, 0, 0, 1]), [192, 0, 2, 1].into()));
+        assert!(boot.note_fetch(Some(Mac::new([2, 0, 0, 0, 0, 1])), [192, 0, 2, 1].into()));
         assert!(boot.has_begun());
         // A boot that an earlier version stored was ordered after an observed power-off.
         let stored: Boot = serde_json::from_value(serde_json::json!({"nonce": "x"})).unwrap();

@@ -1,20 +1,35 @@
-//! Virtual media as the way into the ramdisk: which nodes use it, and how their medium is called.
+//! Boot media as the way into the ramdisk: which nodes use them, how they get there, and how they are called.
 
 use crate::boot::BootNonce;
 use crate::node::Node;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-/// Ironic's name of the boot interface.
+/// Ironic's name of the boot interface of [`MediumKind::VirtualDrive`].
 pub const VIRTUAL_MEDIA: &str = "redfish-virtual-media";
+/// Ironic's name of the boot interface of [`MediumKind::HttpBoot`].
+pub const HTTP_BOOT: &str = "redfish-https";
+
+/// How a boot medium gets to the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MediumKind {
+    /// The BMC reads it and shows it to the node as a virtual CD drive.
+    VirtualDrive,
+    /// The node's UEFI firmware downloads the whole of it from a URL that the BMC passes to it (`HttpBootUri`).
+    HttpBoot,
+}
 
 const PREFIX: &str = "anneal-";
 /// Some BMCs take no URL that ends otherwise.
 const SUFFIX: &str = ".iso";
 
-/// Whether the node boots the ramdisk by virtual media.
-pub fn is_used_by(node: &Node) -> bool {
-    node.interfaces.get("boot_interface").is_some_and(|name| name == VIRTUAL_MEDIA)
+/// How the node boots the ramdisk from a medium; `None`: it boots otherwise.
+pub fn way(node: &Node) -> Option<MediumKind> {
+    match node.interfaces.get("boot_interface")?.as_str() {
+        VIRTUAL_MEDIA => Some(MediumKind::VirtualDrive),
+        HTTP_BOOT => Some(MediumKind::HttpBoot),
+        _ => None,
+    }
 }
 
 /// What the names of all media of a node begin with: a BMC that shows it shows a medium of ours.

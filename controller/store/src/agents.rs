@@ -43,12 +43,23 @@ impl TokenRequest {
 /// A fetch of a node's boot script, or of its boot medium.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptFetch {
-    /// The MAC address in the request for a script; `None`: the node's BMC reads the medium.
-    pub mac: Option<Mac>,
+    /// What fetches it.
+    pub by: FetchSource,
     /// The address that it came from.
     pub from: IpAddr,
     /// When it came.
     pub at: Timestamp,
+}
+
+/// What fetches the secret of a boot, as far as the controller can see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FetchSource {
+    /// A boot loader, the script. It names the MAC address of its NIC.
+    Nic(Mac),
+    /// The node's firmware, the medium. It names no MAC address.
+    Firmware,
+    /// The node's BMC, the medium: the caller has compared its address.
+    Bmc,
 }
 
 /// Result of a fetch of a boot script.

@@ -72,6 +72,7 @@ async fn check_what_belongs_to_them<S: Store + 'static>(make: impl AsyncFn() -> 
         contact::without_a_run_that_awaits_an_agent_there_is_no_token,
         contact::a_token_is_for_who_shows_the_nonce,
         contact::a_medium_is_read_by_the_bmc,
+        contact::a_medium_is_fetched_by_one_firmware,
         contact::a_boot_script_is_for_one_address,
         contact::a_boot_script_waits_for_the_run,
         contact::a_reset_counts_once_the_script_was_fetched,

@@ -1,6 +1,6 @@
 //! What a lookup and a heartbeat change in [`Contact`]: pure, so that every store does the same.
 
-use crate::agents::{HeartbeatRecord, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
+use crate::agents::{FetchSource, HeartbeatRecord, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
 use model::agent::{AgentKind, Contact, SecondAgent, UnsignedAgent};
 use model::boot::{Boot, BootNonce};
 use model::{Run, Timestamp};
@@ -52,16 +52,21 @@ pub fn is_of_this_boot(contact: &Contact, shown: Option<&BootNonce>, without: bo
     }
 }
 
-/// Give the boot script to the first address that asks while the run awaits an agent, and to that one again until the agent
-/// has its token. A fetch after that, or by another address, is noted as a rival: the node rebooted, or someone else asks.
+/// Give the boot script, or the medium of HTTP boot, to the first address that asks while the run awaits an agent, and to that
+/// one again until the agent has its token. A fetch after that, or by another address, is noted as a rival: the node rebooted, or
+/// someone else asks.
 ///
 /// The node's BMC may read the medium of the boot at any time: the caller has shown that it is the BMC.
 pub fn fetch(contact: &mut Contact, run: Option<&Run>, fetch: &ScriptFetch) -> ScriptGrant {
-    let Some(mac) = fetch.mac else {
-        return contact.boot.as_mut().map_or(ScriptGrant::Withheld, |boot| {
-            boot.medium_read_by.get_or_insert(fetch.from);
-            ScriptGrant::Given(boot.nonce.clone())
-        });
+    let mac = match fetch.by {
+        FetchSource::Nic(mac) => Some(mac),
+        FetchSource::Firmware => None,
+        FetchSource::Bmc => {
+            return contact.boot.as_mut().map_or(ScriptGrant::Withheld, |boot| {
+                boot.medium_read_by.get_or_insert(fetch.from);
+                ScriptGrant::Given(boot.nonce.clone())
+            });
+        }
     };
     let awaits = run.is_some_and(Run::awaits_agent);
     if contact.token.is_none() && !awaits {

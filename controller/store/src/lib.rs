@@ -44,7 +44,9 @@ mod resource_field;
 mod resource_query;
 mod resources;
 
-pub use agents::{AgentStore, HeartbeatRecord, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
+pub use agents::{
+    AgentStore, FetchSource, HeartbeatRecord, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest,
+};
 pub use bell::Bell;
 pub use clock::{Clock, SystemClock};
 pub use conductor::{ConductorStore, Inspected};

@@ -14,7 +14,7 @@ use model::{Contact, Cursor, ProvisionState, Timestamp, Verb};
 use std::net::IpAddr;
 use std::time::Duration;
 use store::contact::{beat, fetch, grant};
-use store::{ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
+use store::{FetchSource, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
 
 /// A heartbeat that is as late as this is lost: its sender has timed out.
 const LATEST: Duration = TICK.saturating_mul(2);
@@ -146,7 +146,7 @@ fn instance(scenario: &Scenario, world: &World, moves: &mut Moves) {
 /// The machine fetches its boot script.
 fn script(world: &mut World) -> ScriptGrant {
     let from = IpAddr::from([192, 0, 2, 1]);
-    let fetched = ScriptFetch { mac: Some(Mac::new([2, 0, 0, 0, 0, 1])), from, at: world.now() };
+    let fetched = ScriptFetch { by: FetchSource::Nic(Mac::new([2, 0, 0, 0, 0, 1])), from, at: world.now() };
     let run = world.run().cloned();
     let mut grant = ScriptGrant::Withheld;
     world.store(|stored| grant = fetch(&mut stored.contact, run.as_ref(), &fetched));

@@ -23,6 +23,7 @@ use crate::node::{BOOT_FIRST, BOOT_LAST, Boot, CD, NIC, NodeSpec};
 use crate::process::leashed;
 use crate::qmp::Qmp;
 use crate::timeline::Timeline;
+use crate::uefi_variables;
 use crate::wait;
 
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -55,6 +56,8 @@ struct State {
     /// What the next boot tries first, and for how long that counts; `None`: as the firmware's boot order has it.
     choice: Option<(Boot, Lasting)>,
     bios: Bios,
+    /// The URL of UEFI HTTP boot; without one it is the DHCP server's.
+    http_url: Option<String>,
     /// The image in the virtual CD drive, from the next power-on.
     cd: Option<PathBuf>,
     /// Serial numbers of disks that are not there from the next power-on.
@@ -158,6 +161,16 @@ impl Machine {
         Ok(())
     }
 
+    /// The URL that its firmware has for UEFI HTTP boot.
+    pub async fn http_url(&self) -> Option<String> {
+        self.state.lock().await.http_url.clone()
+    }
+
+    /// Gives its firmware another one, from the next power-on.
+    pub async fn set_http_url(&self, url: Option<String>) {
+        self.state.lock().await.http_url = url;
+    }
+
     /// Puts an image into the virtual CD drive, which shows it from the next power-on; `None` takes out what is in it, at once.
     ///
     /// # Errors
@@ -189,7 +202,7 @@ impl Machine {
         if state.running().is_some() {
             return Ok(());
         }
-        let running = self.start(state.boot(), state.cd.as_deref(), &state.pulled).await?;
+        let running = self.start(&state).await?;
         self.timeline.note(&self.spec.name, "power on");
         state.used();
         let (qmp, boot) = (Arc::clone(&running.qmp), state.boot());
@@ -248,10 +261,14 @@ impl Machine {
         qmp.command(command, arguments).await
     }
 
-    async fn start(&self, boot: Boot, cd: Option<&Path>, pulled: &[String]) -> Result<Running> {
+    async fn start(&self, state: &State) -> Result<Running> {
         let mut spec = NodeSpec::clone(&self.spec);
-        spec.disks.retain(|disk| !pulled.contains(&disk.serial));
+        spec.disks.retain(|disk| !state.pulled.contains(&disk.serial));
         spec.ensure_files()?;
+        let boot = state.boot();
+        if let Some(url) = state.http_url.as_deref().filter(|_| boot == Boot::Http) {
+            uefi_variables::boot_next(&spec.uefi_variables(), url)?;
+        }
         let socket = spec.qmp_socket();
         if socket.exists() {
             std::fs::remove_file(&socket).with_context(|| format!("cannot remove {}", socket.display()))?;
@@ -259,7 +276,7 @@ impl Machine {
         let log = std::fs::File::create(spec.qemu_log())
             .with_context(|| format!("cannot write {}", spec.qemu_log().display()))?;
         let mut child = leashed("qemu-system-x86_64")
-            .args(spec.qemu_args(boot, cd))
+            .args(spec.qemu_args(boot, state.cd.as_deref()))
             .stdin(std::process::Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)

@@ -1,5 +1,5 @@
 //! The firmware's variables of a node that is off, in the file of its flash (EDK II `Guid/VariableFormat.h`,
-//! `Pi/PiFirmwareVolume.h`): read, and filled up.
+//! `Pi/PiFirmwareVolume.h`): read, set, and filled up.
 
 use std::ops::Range;
 use std::path::Path;
@@ -21,6 +21,12 @@ const ATTRIBUTES: u32 = 7;
 const LARGEST: usize = 0x7000;
 /// Vendor of the variables that fill it, and of no others.
 const FILLER: [u8; 16] = *b"filler of a test";
+
+/// `gEfiGlobalVariableGuid`, of the variables that the UEFI specification defines.
+const GLOBAL: [u8; 16] =
+    [0x61, 0xdf, 0xe4, 0x8b, 0xca, 0x93, 0xd2, 0x11, 0xaa, 0x0d, 0x00, 0xe0, 0x98, 0x03, 0x2b, 0x8c];
+/// Number of the load option of a URL; the firmware counts its own from 0.
+const URL_OPTION: u16 = 0xa1ea;
 
 /// The store in the flash.
 struct Store {
@@ -70,7 +76,7 @@ impl Store {
         self.bytes[self.begin..self.end].copy_from_slice(&kept);
     }
 
-    fn add(&mut self, name: &str, value: &[u8]) -> Result<()> {
+    fn add(&mut self, vendor: [u8; 16], name: &str, value: &[u8]) -> Result<()> {
         let name: Vec<u8> = name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
         let mut header = [0; HEADER];
         header[..2].copy_from_slice(&START_ID);
@@ -78,7 +84,7 @@ impl Store {
         header[4..8].copy_from_slice(&ATTRIBUTES.to_le_bytes());
         header[36..40].copy_from_slice(&u32::try_from(name.len())?.to_le_bytes());
         header[40..44].copy_from_slice(&u32::try_from(value.len())?.to_le_bytes());
-        header[44..60].copy_from_slice(&FILLER);
+        header[44..60].copy_from_slice(&vendor);
         let all = [&header[..], &name, value].concat();
         ensure!(self.end + all.len() <= self.limit, "the store is full");
         self.bytes[self.end..self.end + all.len()].copy_from_slice(&all);
@@ -109,7 +115,32 @@ pub fn fill(file: &Path, left: usize) -> Result<()> {
         let name = format!("Fill{number:04}");
         let overhead = HEADER + 2 * (name.len() + 1);
         let Some(room) = (free(&store) - left).checked_sub(overhead + 4) else { break };
-        store.add(&name, &vec![0x5a; room.min(LARGEST)])?;
+        store.add(FILLER, &name, &vec![0x5a; room.min(LARGEST)])?;
+    }
+    std::fs::write(file, &store.bytes).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Lets the firmware boot from this URL next, once (UEFI 2.10, 3.1.3 Load Options, 10.3.4.23 Uniform Resource Identifiers).
+///
+/// # Errors
+/// When the file holds no such store, or it is full.
+pub fn boot_next(file: &Path, url: &str) -> Result<()> {
+    let mut path = vec![3, 24];
+    path.extend(u16::try_from(url.len() + 4)?.to_le_bytes());
+    path.extend(url.as_bytes());
+    path.extend([0x7f, 0xff, 4, 0]);
+    let name: Vec<u8> = "URL of the BMC\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let active = 1_u32.to_le_bytes();
+    let option = [&active[..], &u16::try_from(path.len())?.to_le_bytes(), &name, &path].concat();
+    let variables = [
+        (format!("Boot{URL_OPTION:04X}"), option),
+        ("BootNext".to_owned(), URL_OPTION.to_le_bytes().to_vec()),
+    ];
+    let mut store = Store::read(file)?;
+    store.present.retain(|(known, ..)| variables.iter().all(|(name, _)| name != known));
+    store.compact();
+    for (name, value) in &variables {
+        store.add(GLOBAL, name, value)?;
     }
     std::fs::write(file, &store.bytes).with_context(|| format!("cannot write {}", file.display()))
 }
@@ -127,6 +158,21 @@ fn u32_at(bytes: &[u8], at: usize) -> Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_is_booted_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("vars");
+        std::fs::copy("/usr/share/OVMF/OVMF_VARS_4M.fd", &file).unwrap();
+        for url in ["http://192.0.2.1/first.iso", "http://192.0.2.1/a.iso"] {
+            boot_next(&file, url).unwrap();
+            let option = value(&file, "BootA1EA").unwrap().unwrap();
+            assert!(option.windows(url.len()).any(|part| part == url.as_bytes()), "{url}");
+        }
+        assert_eq!(value(&file, "BootNext").unwrap(), Some(vec![0xea, 0xa1]));
+        let names = Store::read(&file).unwrap().present.into_iter().map(|(name, ..)| name);
+        assert_eq!(names.filter(|name| name.starts_with("Boot")).count(), 2);
+    }
 
     #[test]
     fn the_empty_store_of_ovmf_is_filled_up() {

@@ -1,9 +1,9 @@
 //! The redfish driver and the lab's BMC: each of what real BMCs do differently with virtual media, as data. Both were written
 //! from the specification, and share no code.
 
-use bmc::{Bmc, Builtin, Drivers, MediaKind};
-use lab::machine::Machine;
-use lab::node::{Firmware, NodeSpec};
+use bmc::{Bmc, Builtin, Drivers, ErrorKind, MediaKind};
+use lab::machine::{Lasting, Machine};
+use lab::node::{Boot, Firmware, NodeSpec};
 use lab::redfish::media::{DriveQuirks, MediaQuirks};
 use lab::redfish::{BmcConfig, RedfishBmc};
 use lab::timeline::Timeline;
@@ -23,8 +23,12 @@ struct Room {
 }
 
 async fn room(quirks: MediaQuirks) -> Room {
+    room_of(Firmware::Bios, quirks).await
+}
+
+async fn room_of(firmware: Firmware, quirks: MediaQuirks) -> Room {
     let dir = tempfile::tempdir().unwrap();
-    let spec = NodeSpec::new("n", Firmware::Bios, "52:54:00:00:00:01", "tap0", dir.path()).unwrap();
+    let spec = NodeSpec::new("n", firmware, "52:54:00:00:00:01", "tap0", dir.path()).unwrap();
     let machine = Machine::new(spec, Timeline::default());
     let config = BmcConfig {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -187,5 +191,37 @@ async fn virtual_media_are_booted_by_usb_where_that_is_offered() {
         let choice = room.machine.boot_choice().await;
         assert_eq!(choice.map(|(boot, _)| boot), Some(lab::node::Boot::Cd), "{boots}");
         assert_eq!(room.bmc.boot_device().await.unwrap().device, Some(bmc::BootDevice::Cdrom), "{boots}");
+    }
+}
+
+/// UEFI HTTP boot: a URL is set, and taken back if it is ours. What cannot be done is named, without the URL.
+#[tokio::test]
+async fn a_url_is_set_and_taken_back() {
+    let url = format!("http://192.0.2.1/boot/media/{MARK}-x.iso");
+    let room = room_of(Firmware::Uefi, MediaQuirks::default()).await;
+    room.bmc.set_http_boot(&url).await.unwrap();
+    assert_eq!(room.machine.http_url().await.as_deref(), Some(url.as_str()));
+    assert_eq!(room.machine.boot_choice().await, Some((Boot::Http, Lasting::Once)));
+    room.bmc.clear_http_boot("anneal-8").await.unwrap();
+    assert!(room.machine.http_url().await.is_some(), "it is not the medium of that node");
+    room.bmc.clear_http_boot(MARK).await.unwrap();
+    assert_eq!((room.machine.http_url().await, room.machine.boot_choice().await), (None, None));
+    room.bmc.clear_http_boot(MARK).await.unwrap();
+
+    // After the boot the override is used up, and another one stays.
+    room.bmc.set_http_boot(&url).await.unwrap();
+    room.machine.choose_boot(Some((Boot::Pxe, Lasting::Always))).await.unwrap();
+    room.bmc.clear_http_boot(MARK).await.unwrap();
+    assert_eq!(room.machine.boot_choice().await, Some((Boot::Pxe, Lasting::Always)));
+
+    let forgetful = MediaQuirks { forgets_urls: true, ..MediaQuirks::default() };
+    for (firmware, quirks, says) in [
+        (Firmware::Uefi, forgetful, "passes no URL to its firmware"),
+        (Firmware::Bios, MediaQuirks::default(), "cannot boot from uefihttp"),
+    ] {
+        let error = room_of(firmware, quirks).await.bmc.set_http_boot(&url).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        let text = error.to_string();
+        assert!(text.contains(says) && !text.contains("x.iso"), "{text}");
     }
 }

@@ -8,7 +8,7 @@ use model::{Node, RunKind};
 use std::sync::Arc;
 use std::time::Duration;
 use store::prelude::*;
-use store::{ScriptFetch, ScriptGrant};
+use store::{FetchSource, ScriptFetch, ScriptGrant};
 use tokio::time::sleep;
 
 /// What the boot services answer.
@@ -91,7 +91,11 @@ async fn network_boot(world: &Arc<World>, machine: &Arc<Machine>, boot: u32) -> 
             let inspects = |run: &model::Run| run.is_active() && run.kind == RunKind::Inspect;
             let Some(node) = row.filter(Node::boots_ramdisk) else { return Some(Boots::Disk) };
             let mac = machine.mac.parse().ok()?;
-            let fetch = ScriptFetch { mac: Some(mac), from: machine.address.parse().ok()?, at: world.now() };
+            let fetch = ScriptFetch {
+                by: FetchSource::Nic(mac),
+                from: machine.address.parse().ok()?,
+                at: world.now(),
+            };
             let granted = world.disk.fetch_script(node.uuid, fetch).await.ok()?;
             if let ScriptGrant::Given(nonce) = granted {
                 let chronicle = &mut held(&world.ground_truth).machines[machine.index];

@@ -8,7 +8,7 @@ use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use model::Node;
 use model::boot::AGENT_KIND;
-use model::boot_medium::VIRTUAL_MEDIA;
+use model::boot_medium::{HTTP_BOOT, VIRTUAL_MEDIA};
 use model::fast_track;
 use model::image::{DIRECT, ImageError};
 use model::root_disk;
@@ -51,7 +51,10 @@ fn with_way(entry: Value, call: &Call, node: &Node) -> Value {
         return entry;
     }
     let reason = match validation::interface(&call.app, node, "boot") {
-        Some(VIRTUAL_MEDIA) => match call.app.drivers.boot_medium(node) {
+        Some(way @ (VIRTUAL_MEDIA | HTTP_BOOT)) => match call.app.drivers.boot_medium(node) {
+            Ok(()) if way == HTTP_BOOT => {
+                "identity: a nonce in a boot medium that one address gets; it travels in plain text on the nodes' network"
+            }
             Ok(()) => {
                 "identity: a nonce on a boot medium that only the node's BMC can read; the nodes' network never carries it before \
                  the agent shows it by TLS"

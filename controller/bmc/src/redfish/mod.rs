@@ -4,6 +4,7 @@ mod bios;
 mod boot_mode;
 mod client;
 mod config;
+mod http_boot;
 mod indicators;
 mod inspect;
 mod inventory;
@@ -326,6 +327,14 @@ impl Bmc for Redfish {
 
     async fn eject_boot_medium(&self, mark: &str) -> Result<(), BmcError> {
         self.eject_own(mark).await
+    }
+
+    async fn set_http_boot(&self, url: &str) -> Result<(), BmcError> {
+        self.boot_from_url(url).await
+    }
+
+    async fn clear_http_boot(&self, mark: &str) -> Result<(), BmcError> {
+        self.forget_url(mark).await
     }
 
     fn supported_boot_devices(&self) -> &'static [BootDevice] {

@@ -105,7 +105,7 @@ fn await_agent(view: &View) -> Decision {
 }
 
 /// A node whose medium is inserted has to be seen off before: its nonce is made then, and the medium is made of it.
-const NEEDS_OFF: &str = "The node cannot be booted by virtual media: that needs a BMC that reports the power state, and a node that is \
+const NEEDS_OFF: &str = "The node cannot be booted from a boot medium: that needs a BMC that reports the power state, and a node that is \
                          powered off (disable_power_off is not set). The boot interface ipxe needs neither.";
 
 /// Another agent than the one that was booted has the token. Nothing can come of this boot, nor of another like it.
@@ -241,7 +241,7 @@ fn powered_on(view: &View, how: &str) -> Change {
     let mut change = view.advance(next);
     change.node.power_state = Some(PowerState::On);
     change.node.last_error = None;
-    let from = if medium::is_used(view) { "virtual media" } else { "the network" };
+    let from = medium::source(view);
     in_wait(&mut change, &format!("{how} to boot the ramdisk from {from}"), view.snapshot.now);
     change
 }
@@ -283,7 +283,7 @@ pub(super) fn apply_outcome(view: &View, action: &Action, outcome: Outcome) -> C
                 }
                 Action::RestoreBootDevice(_) => "Failed to let the node boot from what it did before",
                 Action::SetBootDevice => "Failed to set the node to boot from the network",
-                Action::InsertMedium => "Failed to let the node boot by virtual media",
+                Action::InsertMedium => "Failed to let the node boot from its boot medium",
                 Action::SetPower(PowerTarget::Reboot) if view.run.cursor == Cursor::PowerOn => {
                     "Failed to reset the node to boot the ramdisk"
                 }

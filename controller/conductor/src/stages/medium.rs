@@ -1,12 +1,13 @@
-//! The boot medium of a node that boots by virtual media: inserted for one boot, ejected when its agent was heard, and out again
-//! whatever happens in between. That it may be in is stored before it is inserted.
+//! The boot medium of a node that boots by virtual media or UEFI HTTP boot: inserted for one boot, ejected when its agent was heard, and out again
+//! whatever happens in between. That it may be in is stored before it is inserted. By HTTP boot, inserted means that the BMC has its
+//! URL.
 
 use super::fail::retry_or_fail;
 use super::view::View;
 use super::wait::{is_due, sleep_on, unexpected, waiting};
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
-use model::boot_medium::is_used_by;
+use model::boot_medium::{MediumKind, way};
 use model::history::{EventKind, Severity};
 use model::request::event;
 use model::{Node, Wait};
@@ -20,7 +21,20 @@ const AT_REST: &str = "the BMC to eject the boot medium";
 
 /// Whether the run boots its ramdisk from a medium. What the user's own ramdisk boots from is the network.
 pub(super) fn is_used(view: &View) -> bool {
-    is_used_by(&view.snapshot.node) && !view.run.starts_instance()
+    way_of(view).is_some()
+}
+
+fn way_of(view: &View) -> Option<MediumKind> {
+    way(&view.snapshot.node).filter(|_| !view.run.starts_instance())
+}
+
+/// From where the run boots its ramdisk, for the history.
+pub(super) fn source(view: &View) -> &'static str {
+    match way_of(view) {
+        None => "the network",
+        Some(MediumKind::VirtualDrive) => "virtual media",
+        Some(MediumKind::HttpBoot) => "a URL of the controller",
+    }
 }
 
 /// Insert it, once it is stored that it may be in.
@@ -99,11 +113,13 @@ fn out(change: &mut Change, snapshot: &Snapshot) {
 }
 
 /// Names a BMC that has not read the medium of the boot that is waited for since `wait` began. The node goes on waiting: some
-/// firmware takes minutes before it looks at its drives.
+/// firmware takes minutes before it looks at its drives, and longer than [`UNREAD`] before it brings up its network.
 pub(super) fn unread(view: &View, wait: &Wait) -> Option<Change> {
     let (node, now) = (&view.snapshot.node, view.snapshot.now);
     let boot = view.snapshot.contact.boot.as_ref()?;
-    let is_unread = is_used(view) && node.medium_inserted && boot.medium_read_by.is_none();
+    let is_unread = way_of(view) == Some(MediumKind::VirtualDrive)
+        && node.medium_inserted
+        && boot.medium_read_by.is_none();
     if !is_unread || now.since(wait.since) < UNREAD || node.last_error.is_some() {
         return None;
     }
@@ -118,8 +134,16 @@ pub(super) fn unread(view: &View, wait: &Wait) -> Option<Change> {
 /// What the time limit of a boot adds, if the BMC has read nothing at all.
 pub(super) fn never_read(view: &View) -> Option<String> {
     let boot = view.snapshot.contact.boot.as_ref()?;
-    let is_unread = is_used(view) && boot.medium_read_by.is_none();
-    is_unread.then(|| "Its BMC has read nothing of the boot medium: it has to reach boot HTTP (boot.address, boot.http_port).".to_owned())
+    let what = match way_of(view)? {
+        MediumKind::VirtualDrive if boot.medium_read_by.is_none() => {
+            "Its BMC has read nothing of the boot medium: it"
+        }
+        MediumKind::HttpBoot if boot.fetched_from.is_none() => {
+            "Its firmware has not fetched the boot medium: it needs an address by DHCP, and"
+        }
+        _ => return None,
+    };
+    Some(format!("{what} has to reach boot HTTP (boot.address, boot.http_port)."))
 }
 
 fn unread_text(for_so_long: Duration) -> String {

@@ -73,7 +73,7 @@ fn that_it_may_be_in_is_stored_before_it_is_inserted() {
         after(&standing(Cursor::SetBootDevice), &Action::InsertMedium, failed("no drive is free", false));
     assert_eq!(refused.node.provision_state, ProvisionState::CleanFail);
     let says = refused.node.last_error.unwrap();
-    assert!(says.contains("boot by virtual media: no drive is free"), "{says}");
+    assert!(says.contains("boot from its boot medium: no drive is free"), "{says}");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_node_that_is_never_seen_off_is_refused_by_name() {
         after(&standing(Cursor::PowerOff), &Action::SetPower(PowerTarget::Off), Outcome::PowerUnknown);
     for change in [recorded(&never), unknown] {
         assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
-        assert!(change.node.last_error.as_ref().unwrap().contains("cannot be booted by virtual media"));
+        assert!(change.node.last_error.as_ref().unwrap().contains("cannot be booted from a boot medium"));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Contact with agents: tokens, heartbeats, catalogues.
 
 use super::samples::{assert_stale, at, beat, enrolled, new_node, rung};
-use crate::{ScriptFetch, ScriptGrant, StepKind, Store, TokenGrant, TokenRequest};
+use crate::{FetchSource, ScriptFetch, ScriptGrant, StepKind, Store, TokenGrant, TokenRequest};
 use mac::Mac;
 use model::agent::{AgentKind, AgentState, Contact, SecondAgent, UnsignedAgent};
 use model::boot::{Boot, BootNonce, BootStart};
@@ -41,7 +41,7 @@ fn second(n: i64, boot_id: Option<&str>) -> SecondAgent {
 /// rival, and a boot whose medium was read accepts no agent without its nonce.
 pub async fn a_medium_is_read_by_the_bmc<S: Store>(store: Arc<S>) {
     let (node, nonce) = booting(&*store).await;
-    let read = |last: u8| ScriptFetch { mac: None, from: [192, 0, 2, last].into(), at: at(1) };
+    let read = |last: u8| ScriptFetch { by: FetchSource::Bmc, from: [192, 0, 2, last].into(), at: at(1) };
     let without = || TokenRequest::without_nonce("token", Some("boot"), at(2));
     let unread = store.contact(node).await.unwrap();
     assert!(crate::contact::is_of_this_boot(&unread, None, true), "before it was read");
@@ -59,6 +59,26 @@ pub async fn a_medium_is_read_by_the_bmc<S: Store>(store: Arc<S>) {
     assert_eq!(store.contact(node).await.unwrap().rival, None);
 }
 
+/// By HTTP boot the medium is the node's secret as a boot script is, but its firmware names no MAC address.
+pub async fn a_medium_is_fetched_by_one_firmware<S: Store>(store: Arc<S>) {
+    let (node, nonce) = booting(&*store).await;
+    let fetch = async |last: u8, n| {
+        let fetch = ScriptFetch { by: FetchSource::Firmware, from: [192, 0, 2, last].into(), at: at(n) };
+        store.fetch_script(node, fetch).await.unwrap()
+    };
+    assert_eq!(fetch(1, 1).await, ScriptGrant::Given(nonce.clone()));
+    assert_eq!(fetch(1, 2).await, ScriptGrant::Given(nonce.clone()), "it asks for its size first");
+    let boot = store.contact(node).await.unwrap().boot.unwrap();
+    assert_eq!((boot.fetched_from, boot.medium_read_by), (Some([192, 0, 2, 1].into()), None));
+    assert!(boot.macs.is_empty());
+    assert_eq!(fetch(2, 3).await, ScriptGrant::Withheld);
+    let rival = store.contact(node).await.unwrap().rival.unwrap();
+    assert!(rival.fetched && rival.address == Some([192, 0, 2, 2].into()), "{rival:?}");
+    let right = TokenRequest::with_nonce(nonce, "token", Some("boot"), at(4));
+    assert_eq!(store.grant_token(node, right).await.unwrap(), TokenGrant::Given);
+    assert_eq!(fetch(1, 30).await, ScriptGrant::Withheld, "the node boots again");
+}
+
 /// A node with a boot of ours, and the nonce of that.
 async fn booting<S: Store>(store: &S) -> (uuid::Uuid, BootNonce) {
     let node = enrolled(store, "one").await.uuid;
@@ -68,8 +88,13 @@ async fn booting<S: Store>(store: &S) -> (uuid::Uuid, BootNonce) {
     (node, nonce)
 }
 
+fn mac(last: u8) -> Mac {
+    Mac::new([2, 0, 0, 0, 0, last])
+}
+
 fn fetched(last: u8, n: i64) -> ScriptFetch {
-    ScriptFetch { mac: Some(Mac::new([2, 0, 0, 0, 0, last])), from: [192, 0, 2, last].into(), at: at(n) }
+    let by = FetchSource::Nic(mac(last));
+    ScriptFetch { by, from: [192, 0, 2, last].into(), at: at(n) }
 }
 
 pub async fn a_token_is_for_who_shows_the_nonce<S: Store>(store: Arc<S>) {
@@ -111,10 +136,7 @@ pub async fn a_boot_script_is_for_one_address<S: Store>(store: Arc<S>) {
     assert_eq!(fetch(1, 2).await, ScriptGrant::Given(nonce.clone()), "iPXE asks again");
     assert_eq!(rung(&mut ears), BTreeSet::new(), "nothing new");
     let boot = store.contact(node).await.unwrap().boot.unwrap();
-    assert_eq!(
-        (boot.fetched_from, boot.macs),
-        (Some([192, 0, 2, 1].into()), Vec::from_iter(fetched(1, 1).mac))
-    );
+    assert_eq!((boot.fetched_from, boot.macs), (Some([192, 0, 2, 1].into()), vec![mac(1)]));
 
     assert_eq!(fetch(2, 3).await, ScriptGrant::Withheld);
     assert_eq!(rung(&mut ears), BTreeSet::from([node]));

@@ -48,6 +48,8 @@ pub struct MediaQuirks {
     pub sources: &'static [&'static str],
     /// An image that cannot be read is accepted all the same.
     pub reads_late: bool,
+    /// A URL of UEFI HTTP boot is accepted and not kept.
+    pub forgets_urls: bool,
 }
 
 /// A virtual drive.
@@ -85,6 +87,7 @@ impl Default for MediaQuirks {
             hides_url: false,
             sources: &["Cd"],
             reads_late: false,
+            forgets_urls: false,
         }
     }
 }

@@ -79,6 +79,9 @@ async fn document(bmc: &Bmc) -> Value {
         },
         "Links": {"ManagedBy": [{"@odata.id": "/redfish/v1/Managers/1"}]},
     });
+    if uefi {
+        document["Boot"]["HttpBootUri"] = json!(bmc.machine.http_url().await.unwrap_or_default());
+    }
     if !bmc.media.quirks.below_manager {
         document["VirtualMedia"] = json!({"@odata.id": bmc.media.quirks.collection()});
     }
@@ -106,6 +109,9 @@ pub async fn patch(State(bmc): State<Bmc>, body: Bytes) -> Response {
         }
     }
     let uefi = bmc.machine.spec().firmware.is_uefi();
+    if let Some(url) = boot["HttpBootUri"].as_str().filter(|_| uefi && !bmc.media.quirks.forgets_urls) {
+        bmc.machine.set_http_url(Some(url.to_owned()).filter(|url| !url.is_empty())).await;
+    }
     let present = bmc.machine.boot_choice().await;
     let choice = match choice(&boot, present, uefi, bmc.media.quirks.sources) {
         Ok(choice) => choice,
@@ -145,6 +151,7 @@ fn choice(
             ("BootSourceOverrideMode", "UEFI") if uefi => {}
             ("BootSourceOverrideMode", "Legacy") if !uefi => {}
             ("BootOrder", _) if value.is_array() => {}
+            ("HttpBootUri", _) if value.is_string() && uefi => {}
             _ => return Err(format!("{key}: {value} is not allowed here")),
         }
     }

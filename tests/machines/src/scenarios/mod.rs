@@ -18,6 +18,7 @@ mod fast_track;
 mod foreign_metadata;
 mod hold;
 mod hostile_bundles;
+mod http_boot;
 mod inspect_in_band;
 mod ipmi_sim;
 mod ironic_deploys;
@@ -84,6 +85,7 @@ static ALL: &[Scenario] = &[
     ("ipmi_sim", ipmi_sim::ABOUT, |stage| Box::pin(ipmi_sim::story(stage))),
     ("virtual_media_uefi", virtual_media::UEFI, |stage| Box::pin(virtual_media::by_uefi(stage))),
     ("virtual_media_bios", virtual_media::BIOS, |stage| Box::pin(virtual_media::by_bios(stage))),
+    ("http_boot", http_boot::ABOUT, |stage| Box::pin(http_boot::story(stage))),
     ("clean_uefi", clean_uefi::ABOUT, |stage| Box::pin(clean_uefi::story(stage))),
     ("never_powered_off", never_powered_off::ABOUT, |stage| Box::pin(never_powered_off::story(stage))),
     ("apparent_configuration", apparent_configuration::ABOUT, |stage| {
