@@ -132,6 +132,11 @@ impl Call {
         policy::may(policy, &self.identity, Some(&Owners::of(node)))
     }
 
+    /// Whether a view of this node shows the caller what `policy` guards.
+    pub fn may_see(&self, policy: &str, node: &Node) -> bool {
+        self.may("baremetal:node:get:filter_threshold", node) || self.may(policy, node)
+    }
+
     /// 403 unless [`Call::may`]: for what the body asks for, which the guard does not read.
     pub fn permit(&self, policy: &str, node: &Node) -> Result<(), ApiError> {
         if self.may(policy, node) { Ok(()) } else { Err(ApiError::forbidden(policy)) }

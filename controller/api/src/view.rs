@@ -76,8 +76,7 @@ struct Redactions {
 
 impl Redactions {
     fn from(call: &Call, node: &Node) -> Self {
-        let all = call.may("baremetal:node:get:filter_threshold", node);
-        let hides = |policy: &str| !all && !call.may(policy, node);
+        let hides = |policy: &str| !call.may_see(policy, node);
         Self {
             driver_info: hides("baremetal:node:get:driver_info"),
             driver_internal_info: hides("baremetal:node:get:driver_internal_info"),

@@ -35,3 +35,4 @@ mod rights;
 mod sub_resources;
 mod traits;
 mod versions;
+mod why;

@@ -43,6 +43,7 @@ pub mod storage;
 mod table;
 pub mod time;
 pub mod traits;
+pub mod why;
 
 pub use abilities::Abilities;
 pub use agent::Contact;

@@ -393,7 +393,7 @@ fn check_steps(verb: Verb, steps: &BTreeMap<StepKind, Vec<RequestedStep>>) -> Re
 }
 
 /// What the node's flags forbid.
-fn check_node(node: &Node, verb: Verb) -> Result<(), RequestError> {
+pub(crate) fn check_node(node: &Node, verb: Verb) -> Result<(), RequestError> {
     let uuid = node.uuid;
     if node.retired {
         let operation = match verb {

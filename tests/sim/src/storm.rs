@@ -83,7 +83,8 @@ impl World {
         if hosts == 1 { 0 } else { usize::try_from(self.rng.number(0..hosts)).unwrap_or_default() }
     }
 
-    async fn strike(self: &Arc<Self>, strike: Strike) {
+    /// Let it strike now.
+    pub async fn strike(self: &Arc<Self>, strike: Strike) {
         let machine = self.victim();
         match strike {
             Strike::Kill => self.kill_and_restart(self.struck()).await,

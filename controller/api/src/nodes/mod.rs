@@ -34,6 +34,7 @@ pub mod validate;
 pub mod validation;
 pub mod vifs;
 pub mod vmedia;
+pub mod why;
 
 use crate::endpoint::{Endpoint, rows};
 use crate::vendor;
@@ -133,6 +134,7 @@ fn extensions() -> Vec<Endpoint> {
             => disks::list;
         POST "/v1/anneal/nodes/{ident}/disks/retire" 1 "anneal:node:disks:retire", "accept that a disk has left it"
             => disks::retire;
+        GET "/v1/anneal/nodes/{ident}/why" 1 "baremetal:node:get", "what it waits for, and which command helps" => why::show;
     ];
     rows.into_iter().map(Endpoint::own).collect()
 }

@@ -3,7 +3,7 @@
 use super::callers::User;
 use super::world::World;
 use api::auth::Role;
-use model::ProvisionState;
+use model::{Cursor, ProvisionState, Run, RunKind};
 use serde_json::{Value, json};
 
 /// Field, value, and Ironic's policy (`_authorize_patch_and_get_node` in ironic/api/controllers/v1/node.py).
@@ -102,5 +102,36 @@ async fn fields_that_a_lessee_may_not_see_are_redacted() {
         }
         assert_eq!(states["last_error"].as_str().unwrap().contains("secret"), user.relation != "lessee");
         assert_eq!(one["reservation"] == "host", user.relation != "lessee");
+    }
+}
+
+/// `why` quotes what a view of the node hides in `last_error`, `driver_internal_info` and `reservation`.
+#[tokio::test]
+async fn why_shows_no_text_that_a_view_of_the_node_hides() {
+    let world = World::guarded().await;
+    let mut node = world.node.clone();
+    node.enter(ProvisionState::CleanWait, None, model::Timestamp(2));
+    let run = Run {
+        cursor: Cursor::LearnSteps,
+        attempts: 1,
+        ..Run::new(RunKind::AutomatedClean, model::Timestamp(2))
+    };
+    node.run = Some(Run { hung: Some("secret of the agent".to_owned()), ..run });
+    node.last_error = Some("secret of the BMC".to_owned());
+    (node.maintenance, node.maintenance_reason) = (true, Some("secret of the failure".to_owned()));
+    let reason = "the agent to answer (secret of the wait)".to_owned();
+    node.wait = Some(model::Wait { reason, since: model::Timestamp(3), deadline: None });
+    world.api.store.update_node(node, Vec::new(), None).await.unwrap();
+    let forever = model::Timestamp(i64::MAX);
+    world.api.store.take_lease(world.node.uuid, "host", model::Timestamp(0), forever).await.unwrap();
+    for user in User::all().filter(|user| user.relation != "stranger") {
+        let why = world.ask("GET", "/v1/anneal/nodes/n/why", Some(&user.header()), None).await.is(200);
+        let shown: Vec<_> = ["the agent", "the BMC", "the failure", "the wait"]
+            .into_iter()
+            .filter(|of| why.text.contains(&format!("secret of {of}")))
+            .collect();
+        let hidden = user.relation == "lessee";
+        assert_eq!(shown.len(), if hidden { 0 } else { 4 }, "{}: {shown:?} {}", user.name(), why.text);
+        assert_eq!(why.text.contains("controller host is at it"), !hidden, "{}", user.name());
     }
 }

@@ -19,6 +19,7 @@ mod steps;
 mod traits;
 mod verb;
 pub mod watch;
+mod why;
 
 use crate::client::Client;
 use crate::failure::Failure;
@@ -71,6 +72,11 @@ pub enum Command {
         /// Name or UUID.
         node: String,
     },
+    /// Why a node stands where it does: what it waits for, what was tried, what happens next, which command helps.
+    Why {
+        /// Name or UUID.
+        node: String,
+    },
     /// What happened to a node.
     History {
         /// Name or UUID.
@@ -116,6 +122,10 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
         Command::Validate { node } => {
             let answer = client.get(&["nodes", &node, "validate"], &[]).await?;
             show(format, &answer, facts::validation)
+        }
+        Command::Why { node } => {
+            let answer = client.get(&["anneal", "nodes", &node, "why"], &[]).await?;
+            show(format, &answer, why::text)
         }
         Command::History { node } => {
             let events = client.get_all(&["nodes", &node, "history"], &[], "history").await?;

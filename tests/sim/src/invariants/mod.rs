@@ -10,6 +10,7 @@
 //!  steps.rs         steps as they begin: none twice, one at a time
 //!  leases.rs        which controller may act on a node
 //!  tokens.rs        which agent may send heartbeats for a node
+//!  why.rs           what is advised, against what is accepted
 //!  end.rs           when everything has come to rest
 //! ```
 
@@ -21,6 +22,7 @@ mod reasons;
 mod rows;
 mod steps;
 mod tokens;
+mod why;
 
 pub use leases::{
     InCall, begun, commanded, left_behind, released, renewed, stored_in_addition, taken, watch_due,
@@ -88,6 +90,7 @@ const RULES: &[Rule] = &[
     ),
     ("nothing_is_active_undeployed", ground_truth::nothing_is_active_undeployed),
     ("a_failure_states_the_true_reason", reasons::a_failure_states_the_true_reason),
+    ("every_row_has_an_answer_that_is_accepted", why::every_row_has_an_answer_that_is_accepted),
 ];
 
 /// A node was enrolled.

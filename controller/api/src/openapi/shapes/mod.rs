@@ -5,6 +5,7 @@ mod agents;
 mod nodes;
 mod others;
 mod ports;
+mod why;
 
 use super::shape::{JSON, Shape};
 use crate::endpoint::Endpoint;

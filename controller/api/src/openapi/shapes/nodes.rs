@@ -109,6 +109,7 @@ fn of_ours(method: &str, path: &str) -> Option<Shape> {
     Some(match (method, path) {
         ("GET", "/v1/anneal/nodes/{ident}/erase_plan") => new().query(&["step"]).responds(200, object()),
         ("GET", "/v1/anneal/nodes/{ident}/disks") => new().responds(200, known_disks()),
+        ("GET", "/v1/anneal/nodes/{ident}/why") => new().responds(200, super::why::answer()),
         ("POST", "/v1/anneal/nodes/{ident}/disks/retire") => {
             let fields = json!({"disk": text(), "reason": text()});
             new().body(closed(fields, &["disk", "reason"])).responds(200, known_disks())
