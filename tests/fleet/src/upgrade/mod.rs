@@ -28,7 +28,7 @@ const STEP_MS: [u64; 2] = [4000, 20_000];
 /// How long all nodes may take.
 const LIMIT: Duration = Duration::from_secs(900);
 const LOOK: Duration = Duration::from_millis(200);
-/// Digest of an image that nobody fetches.
+/// Digest of an image that no agent fetches.
 const SHA256: &str = "d3abad4080be9a88d34baa01be43afc84f4720c2c262cea679e6da8c4673f0c3";
 
 /// What an upgrade is made of.
