@@ -29,6 +29,9 @@ pub fn run(words: Vec<String>) -> Result<()> {
     if words.iter().any(|word| word == "--peer" || word.starts_with("--peer=")) {
         deps::ensure(&[deps::PEER])?;
     }
+    if words.iter().any(|word| word == "--store" || word.starts_with("--store=")) {
+        deps::ensure(&[deps::UNIT])?;
+    }
     let packages = ["--package", "bench", "--package", "controllerd"];
     sh::run(sh::cargo().args(["build", "--release", "--bins"]).args(packages))?;
     measure(words)

@@ -2,6 +2,7 @@
 
 mod mutants;
 mod quickstart;
+mod upgrade;
 
 use std::process::Command;
 
@@ -11,11 +12,12 @@ use crate::args::Args;
 use crate::{deps, fault_points, image, sh};
 
 /// The parts, in the order of a run without `--part`.
-const PARTS: [&str; 10] =
-    ["sim", "kill", "erase", "lab", "deploy", "api", "hostile", "fleet", "mutants", "quickstart"];
+const PARTS: [&str; 11] =
+    ["sim", "kill", "erase", "lab", "deploy", "api", "hostile", "fleet", "upgrade", "mutants", "quickstart"];
 
-/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|hostile|fleet|mutants|quickstart] [--seed N]`, with `--part sim` the
-/// options of `sim`, with `--part fleet` those of `anneal-fleet rounds`, with `--part deploy` also `--times N` and `--filter NAME`, and with `--part mutants` those of
+/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|hostile|fleet|upgrade|mutants|quickstart] [--seed N]`, with `--part
+/// sim` the options of `sim`, with `--part fleet` those of `anneal-fleet rounds`, with `--part upgrade` those of
+/// [`upgrade::run`], with `--part deploy` also `--times N` and `--filter NAME`, and with `--part mutants` those of
 /// [`mutants::run`]
 pub fn run(mut args: Args) -> Result<()> {
     let Some(only) = args.option("--part")? else {
@@ -32,6 +34,9 @@ pub fn run(mut args: Args) -> Result<()> {
     if only == "fleet" {
         return fleet(&args.rest());
     }
+    if only == "upgrade" {
+        return upgrade::run(args);
+    }
     if only == "deploy" {
         return deploy(&args.rest());
     }
@@ -41,16 +46,18 @@ pub fn run(mut args: Args) -> Result<()> {
 }
 
 fn part(name: &str, seed: Option<&str>) -> Result<()> {
+    let seed_option = || seed.map(|seed| format!("--seed={seed}")).into_iter().collect::<Vec<_>>();
     match name {
         "sim" => sim(&[]),
         "kill" => kill(),
         "erase" => erase(seed),
         "lab" => lab(seed),
-        "deploy" => deploy(&seed.map(|seed| format!("--seed={seed}")).into_iter().collect::<Vec<_>>()),
+        "deploy" => deploy(&seed_option()),
         "api" => api(seed),
         "hostile" => hostile(seed),
-        "fleet" => fleet(&seed.map(|seed| format!("--seed={seed}")).into_iter().collect::<Vec<_>>()),
-        "mutants" => mutants::run(Args::new(seed.map(|seed| format!("--seed={seed}")).into_iter().collect())),
+        "fleet" => fleet(&seed_option()),
+        "upgrade" => upgrade::run(Args::new(seed_option())),
+        "mutants" => mutants::run(Args::new(seed_option())),
         "quickstart" => quickstart::run(),
         other => bail!("there is no part {other:?}; there are {}", PARTS.join(", ")),
     }

@@ -110,6 +110,12 @@ struct Api {
     /// Measure another controller with 1,000 nodes in the same run.
     #[arg(long)]
     peer: Option<Peer>,
+    /// Measure three controllers on this store instead, next to pgbench with the same statements, with at most 10,000 nodes.
+    #[arg(long)]
+    store: Option<Store>,
+    /// Clients of all three controllers together.
+    #[arg(long, default_value_t = 24)]
+    clients: usize,
     /// Where peers are installed, and found again.
     #[arg(long, default_value = "target/peers")]
     peers_dir: PathBuf,
@@ -225,6 +231,12 @@ enum Peer {
     Ironic,
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Store {
+    /// PostgreSQL 15, from Debian.
+    Postgres,
+}
+
 fn main() -> ExitCode {
     let done = match Command::parse().what {
         What::Steps(options) => steps(&options),
@@ -282,6 +294,9 @@ fn measure_api(options: &Api) -> Result<bool> {
     std::fs::create_dir_all(&options.filled)?;
     let mut scratch = tempfile::Builder::new();
     let scratch = scratch.prefix("bench-api-").disable_cleanup(options.keep).tempdir_in(&options.dir)?;
+    if let Some(Store::Postgres) = options.store {
+        return measure_postgres(options, scratch.path());
+    }
     let place = api::Place {
         controller: &options.bin_dir.join("anneal-controller"),
         bench: &std::env::current_exe()?,
@@ -298,6 +313,18 @@ fn measure_api(options: &Api) -> Result<bool> {
     let report = api::run(place, &shape)?;
     report.write(&options.report)?;
     Ok(show(&report, &options.report, &report.missed()) || options.nodes < 100_000)
+}
+
+fn measure_postgres(options: &Api, scratch: &Path) -> Result<bool> {
+    const NODES: u64 = 10_000;
+    let shape = api::postgres::Shape {
+        nodes: u64::try_from(options.nodes)?.min(NODES),
+        clients: options.clients,
+        span: Duration::from_secs_f64(options.seconds),
+    };
+    let report = api::postgres::run(&options.bin_dir.join("anneal-controller"), scratch, shape)?;
+    report.write(&options.report)?;
+    Ok(show(&report, &options.report, &report.missed()) || shape.nodes < NODES)
 }
 
 fn erase(options: &Erase) -> Result<bool> {

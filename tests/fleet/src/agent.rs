@@ -17,7 +17,7 @@ use bench::server::Answer;
 use contract::certificate;
 use hyper::Method;
 use model::StepKind;
-use room::{Begun, Call, Ending, Kind, Reply, Work, advertised, erased, held, step_result};
+use room::{Begun, Call, Ending, Kind, Reply, Work, advertised, deployed, erased, held, step_result};
 use serde_json::{Map, Value, json};
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
@@ -34,8 +34,11 @@ const INSPECTION_MICROVERSION: &str = "1.1";
 const REPORTS: u64 = 5;
 /// Longest wait between two lookups, as the real agent's.
 const LOOKUP_INTERVAL: Duration = Duration::from_secs(30);
-/// The steps that may be run again after an interruption, and those that may not, in the order in which they are run.
-const STEPS: [(&str, bool); 3] = [("burnin_cpu", false), ("erase_devices", true), ("verify_settings", false)];
+/// The clean steps, in the order in which they are run, and whether they may be run again after an interruption.
+const CLEAN: [(&str, bool); 3] = [("burnin_cpu", false), ("erase_devices", true), ("verify_settings", false)];
+/// The same of the deploy steps. The priority of `write_image` is the one that the interface `direct` gives it.
+const DEPLOY: [(&str, bool); 3] =
+    [("apply_settings", false), ("write_image", true), ("inspect_settings", false)];
 
 /// An agent in one boot of its machine.
 pub struct Agent {
@@ -80,20 +83,24 @@ impl Agent {
         self.machine.chance()
     }
 
-    /// The steps that it offers.
-    pub fn steps() -> Vec<Step> {
-        let mut priority = 10 * (STEPS.len() + 1);
+    /// The steps of a kind that it offers.
+    pub fn steps(kind: StepKind) -> Vec<Step> {
+        let (steps, mut priority): (&[_], _) = match kind {
+            StepKind::Clean => (&CLEAN, 40),
+            StepKind::Deploy => (&DEPLOY, 100),
+            StepKind::Service => (&[], 0),
+        };
         let step = |(name, idempotent): &(&str, bool)| {
             priority -= 10;
             let other = Map::from_iter([("idempotent".to_owned(), json!(idempotent))]);
             Step { other, ..step(name, priority) }
         };
-        STEPS.iter().map(step).collect()
+        steps.iter().map(step).collect()
     }
 
-    /// The steps as they are run, in order: `deploy.erase_devices`.
-    pub fn expected() -> Vec<String> {
-        Self::steps().iter().map(|step| format!("{}.{}", step.interface, step.step)).collect()
+    /// The steps of a kind as they are run, in order: `deploy.erase_devices`.
+    pub fn expected(kind: StepKind) -> Vec<String> {
+        Self::steps(kind).iter().map(|step| format!("{}.{}", step.interface, step.step)).collect()
     }
 
     /// Runs a step for its time. Then it has ended, unless the machine lost its power meanwhile.
@@ -115,18 +122,22 @@ impl Agent {
 
 impl Work for Agent {
     fn steps(&self, kind: StepKind) -> Value {
-        let steps = if kind == StepKind::Clean { Self::steps() } else { Vec::new() };
-        advertised(kind, "fleet", "1", &steps)
+        advertised(kind, "fleet", "1", &Self::steps(kind))
     }
 
     fn begin(&self, begun: Begun<'_>) {
         let step = begun.field("step");
         let label = format!("{}.{step}", begun.field("interface"));
-        let idempotent = STEPS.iter().any(|(name, again)| *name == step && *again);
+        let idempotent = CLEAN.iter().chain(&DEPLOY).any(|(name, again)| *name == step && *again);
         self.machine.note(What::Step { step: label, id: begun.id.to_owned(), idempotent });
         let serial = self.machine.mac.replace(':', "");
         let report = match step {
             "erase_devices" => json!({ "disks": [erased(step, "/dev/sda", &serial, DISK)] }),
+            "write_image" => {
+                let image = &begun.params["step"]["args"]["image_info"];
+                let digest = image["os_hash_value"].as_str().unwrap_or_default();
+                json!({ "image": deployed("/dev/sda", &serial, DISK, digest) })
+            }
             _ => Value::Null,
         };
         let result = step_result(begun.kind, &begun.params["step"], &report);

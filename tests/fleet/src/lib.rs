@@ -13,7 +13,7 @@
 //! from a seed. `journal.rs` has every call of a BMC and every command of an agent.
 //!
 //! `sizing` takes one controller from empty to all nodes available. `rounds` gives three controllers on one PostgreSQL the same
-//! nodes, disturbs one of them, and judges what the nodes saw.
+//! nodes, disturbs one of them, and judges what the nodes saw. `upgrade` replaces all three by another build, one after another.
 
 pub mod agent;
 pub mod behaviour;
@@ -27,3 +27,4 @@ pub mod network;
 pub mod operator;
 pub mod rounds;
 pub mod sizing;
+pub mod upgrade;

@@ -9,6 +9,7 @@ use fleet::journal::Journal;
 use fleet::network::{Network, mac};
 use fleet::rounds;
 use fleet::sizing;
+use fleet::upgrade;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,8 @@ enum What {
     Bench(Bench),
     /// Three controllers on one PostgreSQL, one of them killed, frozen or cut off: `cargo xtask soak --part fleet`. Needs root.
     Rounds(Rounds),
+    /// Three controllers of one build replaced by another one, one after another: `cargo xtask soak --part upgrade`. Needs root.
+    Upgrade(Upgrade),
 }
 
 /// How nodes behave.
@@ -104,11 +107,28 @@ struct Rounds {
     seed: Option<u64>,
 }
 
+#[derive(Debug, Args)]
+struct Upgrade {
+    /// The anneal-controller that is replaced.
+    #[arg(long)]
+    old: PathBuf,
+    /// The one that takes its place.
+    #[arg(long)]
+    new: PathBuf,
+    /// Nodes: half of them are cleaned, half deployed.
+    #[arg(long, default_value_t = 300)]
+    nodes: u32,
+    /// Seed of what happens by chance; the time by default.
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
 fn main() -> ExitCode {
     let done = match Command::parse().what {
         What::Serve(options) => serve(&options).map(|()| true),
         What::Bench(options) => measure(&options),
         What::Rounds(options) => play(&options),
+        What::Upgrade(options) => replace(&options),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -197,6 +217,15 @@ fn play(options: &Rounds) -> Result<bool> {
     let bad = outcomes.iter().filter(|outcome| !outcome.verdict.violations.is_empty()).count();
     println!("{} rounds, {bad} with violations", outcomes.len());
     Ok(bad == 0)
+}
+
+fn replace(options: &Upgrade) -> Result<bool> {
+    ensure!(options.nodes > 1, "half of the nodes are cleaned and half deployed");
+    let (old, new) = (absolute(&options.old)?, absolute(&options.new)?);
+    let shape = upgrade::Shape { old: &old, new: &new, nodes: options.nodes, seed: seed(options.seed)? };
+    let outcome = upgrade::run(&shape)?;
+    println!("{outcome}");
+    Ok(outcome.violations().is_empty())
 }
 
 fn absolute(dir: &Path) -> Result<PathBuf> {

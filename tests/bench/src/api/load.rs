@@ -82,3 +82,23 @@ pub fn run(
         client_us: each(1),
     })
 }
+
+impl Load {
+    /// What the clients of several servers saw at the same time. Of their percentiles, the highest counts.
+    pub fn of_all(loads: &[Self]) -> Self {
+        let count: usize = loads.iter().map(|load| load.count).sum();
+        let most = |of: fn(&Self) -> f64| loads.iter().map(of).fold(0.0, f64::max);
+        let each = |of: fn(&Self) -> f64| {
+            loads.iter().map(|load| of(load) * load.count as f64).sum::<f64>() / count.max(1) as f64
+        };
+        Self {
+            count,
+            per_s: loads.iter().map(|load| load.per_s).sum(),
+            p50_ms: most(|load| load.p50_ms),
+            p99_ms: most(|load| load.p99_ms),
+            max_ms: most(|load| load.max_ms),
+            server_us: each(|load| load.server_us),
+            client_us: each(|load| load.client_us),
+        }
+    }
+}

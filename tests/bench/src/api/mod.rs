@@ -7,6 +7,7 @@
 //!   http.rs      clients: threads with a kept connection each      load.rs  many of them, and what they saw
 //!   limits.rs    an empty route, a prepared statement, a group commit, a sync
 //!   measure.rs   the rows          peer.rs  a real Ironic           report.rs  the table
+//!   postgres/    apart from these: three controllers on PostgreSQL next to pgbench
 //! ```
 
 mod fill;
@@ -15,6 +16,7 @@ pub mod limits;
 mod load;
 mod measure;
 mod peer;
+pub mod postgres;
 mod report;
 mod serve;
 

@@ -2,6 +2,7 @@
 
 use crate::agent::Agent;
 use crate::journal::{Entry, What};
+use model::StepKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
@@ -57,6 +58,8 @@ pub struct Record {
     pub names: BTreeMap<IpAddr, String>,
     /// How often an operator asked for something, by node.
     pub asked: BTreeMap<u32, usize>,
+    /// Nodes that were deployed; the others were cleaned.
+    pub deployed: BTreeSet<u32>,
     /// When each node had arrived.
     pub arrived: BTreeMap<u32, Duration>,
     /// When the mishap happened, in microseconds since 1970.
@@ -88,6 +91,8 @@ pub struct Disturbance {
     pub at: i64,
     /// The controller.
     pub victim: String,
+    /// From when on another process has its name, which may take its nodes over as the others may.
+    pub replaced_at: Option<i64>,
 }
 
 /// What was found.
@@ -172,6 +177,23 @@ pub fn judge(record: &Record, disturbance: Option<&Disturbance>, p99: Option<Dur
     verdict
 }
 
+/// What came of the nodes of one controller among several that were disturbed one after another.
+pub fn judge_one(record: &Record, disturbance: &Disturbance) -> Verdict {
+    let mut verdict = Verdict::default();
+    judge_takeover(record, &Leases::of(&record.leases), disturbance, &mut verdict);
+    verdict
+}
+
+/// The nodes that booted from the network more than once: a run of theirs began again.
+pub fn booted_again(record: &Record) -> Vec<String> {
+    let mut boots: BTreeMap<u32, usize> = BTreeMap::new();
+    for entry in record.journal.iter().filter(|entry| entry.what == What::On { network: true }) {
+        *boots.entry(entry.node).or_default() += 1;
+    }
+    let again = boots.into_iter().filter(|(_, boots)| *boots > 1);
+    again.map(|(node, boots)| format!("node {node}: it boots {boots} times")).collect()
+}
+
 /// A BMC refuses nothing: its caller must have a lease that has not expired.
 fn may_call(record: &Record, leases: &Leases<'_>, entry: &Entry, from: IpAddr) -> Result<(), String> {
     let name = record.names.get(&from).ok_or_else(|| format!("from {from}, no controller"))?;
@@ -228,8 +250,9 @@ fn judge_writes(record: &Record, verdict: &mut Verdict) {
 }
 
 fn judge_steps(steps: &BTreeMap<u32, Vec<(&str, bool)>>, record: &Record, verdict: &mut Verdict) {
-    let expected = Agent::expected();
+    let [cleaned, deployed] = [StepKind::Clean, StepKind::Deploy].map(Agent::expected);
     for node in record.arrived.keys() {
+        let expected = if record.deployed.contains(node) { &deployed } else { &cleaned };
         let ran = steps.get(node).map(Vec::as_slice).unwrap_or_default();
         let mut once = Vec::new();
         for (step, idempotent) in ran {
@@ -241,7 +264,7 @@ fn judge_steps(steps: &BTreeMap<u32, Vec<(&str, bool)>>, record: &Record, verdic
                 verdict.violations.push(format!("node {node}: {step} is run again, and may not"));
             }
         }
-        if once != expected {
+        if once != *expected {
             verdict.violations.push(format!("node {node}: it ran {once:?}"));
         }
     }
@@ -259,7 +282,7 @@ fn judge_arrivals(
         if late <= LATE {
             continue;
         }
-        let lease = disturbance.and_then(|Disturbance { at, victim }| {
+        let lease = disturbance.and_then(|Disturbance { at, victim, .. }| {
             let lease = leases.at(*node, *at).filter(|lease| lease.holder.as_ref() == Some(victim))?;
             Some(Duration::from_micros(u64::try_from(lease.until - at).ok()?))
         });
@@ -273,7 +296,7 @@ fn judge_arrivals(
 }
 
 fn judge_takeover(record: &Record, leases: &Leases<'_>, disturbance: &Disturbance, verdict: &mut Verdict) {
-    let Disturbance { at, victim } = disturbance;
+    let Disturbance { at, victim, replaced_at } = disturbance;
     let is_victims = |node: &u32| {
         // The last that had it, also where it has been released since: the node is its own to drive.
         let changes = leases.0.get(node).map(Vec::as_slice).unwrap_or_default();
@@ -282,7 +305,11 @@ fn judge_takeover(record: &Record, leases: &Leases<'_>, disturbance: &Disturbanc
     };
     let bereft: BTreeSet<u32> = leases.0.keys().copied().filter(is_victims).collect();
     let others = record.leases.iter().filter(|change| change.at > *at && bereft.contains(&change.node));
-    let others = others.filter(|change| change.holder.as_ref().is_some_and(|holder| holder != victim));
+    let is_another = |change: &LeaseChange| {
+        let has_name = change.holder.as_ref() == Some(victim);
+        change.holder.is_some() && (!has_name || replaced_at.is_some_and(|from| change.at >= from))
+    };
+    let others = others.filter(|change| is_another(change));
     let first = others.map(|change| change.at - at).min();
     verdict.bereft = bereft.len();
     verdict.takeover = first.map(|micros| Duration::from_micros(micros.unsigned_abs()));
@@ -346,7 +373,7 @@ mod tests {
         let step = |step: String| {
             entry(at, What::Step { idempotent: step.contains("erase"), id: String::new(), step })
         };
-        Agent::expected().into_iter().map(step).collect()
+        Agent::expected(StepKind::Clean).into_iter().map(step).collect()
     }
 
     /// Node 7: c1 works on it from 10 s on and dies at 15 s, c2 takes it over at 23 s.
@@ -360,6 +387,7 @@ mod tests {
             leases,
             names: BTreeMap::from([(C1.into(), "c1".to_owned()), (C2.into(), "c2".to_owned())]),
             asked: BTreeMap::from([(7, 1)]),
+            deployed: BTreeSet::new(),
             arrived: BTreeMap::from([(7, Duration::from_secs(20))]),
             writes: vec![write(9, "c2", None), write(12, "c1", Some("c1")), write(25, "c2", Some("c2"))],
             disturbed_at: Some(15 * SECOND),
@@ -374,7 +402,7 @@ mod tests {
     fn verdict(change: impl FnOnce(&mut Record)) -> Verdict {
         let mut record = good();
         change(&mut record);
-        let disturbance = Disturbance { at: 15 * SECOND, victim: "c1".to_owned() };
+        let disturbance = Disturbance { at: 15 * SECOND, victim: "c1".to_owned(), replaced_at: None };
         judge(&record, Some(&disturbance), Some(Duration::from_secs(5)))
     }
 
@@ -437,5 +465,30 @@ mod tests {
         assert!(in_a_call.violations.is_empty() && in_a_call.waited == 1, "{in_a_call}");
         found(|record| record.leases[1].at = 31 * SECOND, "takeover begins after 16s");
         found(|record| record.leases.truncate(1), "no controller took over");
+    }
+
+    #[test]
+    fn a_process_of_the_same_name_takes_over_from_when_on_it_runs() {
+        let mut record = good();
+        record.leases = vec![lease(10, Some("c1"), 1), lease(16, Some("c1"), 1), lease(18, Some("c1"), 2)];
+        let replaced = |from: i64| {
+            let replaced_at = Some(from * SECOND);
+            judge_one(&record, &Disturbance { at: 15 * SECOND, victim: "c1".to_owned(), replaced_at })
+        };
+        assert_eq!(replaced(17).takeover, Some(Duration::from_secs(3)), "not what the one before renewed");
+        let late = replaced(19);
+        assert!(late.takeover.is_none() && late.violations[0].contains("no controller took over"), "{late}");
+    }
+
+    #[test]
+    fn a_deployment_has_other_steps_and_one_boot() {
+        let mut record = good();
+        record.deployed.insert(7);
+        assert!(judge(&record, None, None).violations[0].contains("it ran"), "those of a cleaning");
+        record.journal.push(entry(12, What::On { network: true }));
+        record.journal.push(entry(28, What::On { network: false }));
+        assert!(booted_again(&record).is_empty());
+        record.journal.push(entry(13, What::On { network: true }));
+        assert_eq!(booted_again(&record), ["node 7: it boots 2 times"]);
     }
 }

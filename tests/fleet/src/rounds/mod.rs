@@ -16,6 +16,7 @@ pub mod judge;
 pub mod place;
 pub mod round;
 
+use crate::behaviour::Behaviour;
 use anyhow::{Context, Result};
 use judge::{Disturbance, Verdict};
 use lab::net::Netns;
@@ -60,7 +61,7 @@ pub fn run(program: &Path, shape: &Shape) -> Result<Vec<Outcome>> {
 }
 
 async fn all(room: &Netns, program: &Path, shape: &Shape) -> Result<Vec<Outcome>> {
-    let mut place = Place::start(room, program, shape.nodes).await?;
+    let mut place = Place::start(room, program, shape.nodes, Behaviour::default()).await?;
     let outcomes = several(&mut place, shape).await;
     let is_good = |outcomes: &Vec<Outcome>| outcomes.iter().all(|one| one.verdict.violations.is_empty());
     if !outcomes.as_ref().is_ok_and(is_good) {
@@ -86,8 +87,11 @@ async fn several(place: &mut Place, shape: &Shape) -> Result<Vec<Outcome>> {
             let plan = Plan::of(mishap, seed, calm.median());
             let what = || format!("seed {seed}: {plan}");
             let record = round::run(place, seed, Some(&plan)).await.with_context(what)?;
-            let disturbance =
-                record.disturbed_at.map(|at| Disturbance { at, victim: plan.victim.to_owned() });
+            let disturbance = record.disturbed_at.map(|at| Disturbance {
+                at,
+                victim: plan.victim.to_owned(),
+                replaced_at: None,
+            });
             let verdict = judge::judge(&record, disturbance.as_ref(), Some(p99));
             let outcome = Outcome { seed, what: plan.to_string(), verdict };
             println!("{outcome}");

@@ -59,9 +59,10 @@ pub struct Controller {
     pub address: Ipv4Addr,
     /// Its operator.
     pub operator: Operator,
+    /// What it runs when it is started the next time.
+    pub program: PathBuf,
     netns: Netns,
     cable: Cable,
-    program: PathBuf,
     config: PathBuf,
     process: Option<Daemon>,
 }
@@ -78,11 +79,11 @@ pub struct Place {
 }
 
 impl Place {
-    /// Starts PostgreSQL, three controllers that run `program`, and so many nodes, which are manageable at the end.
+    /// Starts PostgreSQL, three controllers that run `program`, and so many nodes that behave so, which are manageable at the end.
     ///
     /// # Errors
     /// When something cannot be started.
-    pub async fn start(room: &Netns, program: &Path, nodes: u32) -> Result<Self> {
+    pub async fn start(room: &Netns, program: &Path, nodes: u32, behaviour: Behaviour) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("fleet-").tempdir()?;
         // The server itself is not disturbed here.
         let server = Server::with(Durability::None, &["listen_addresses=*"]);
@@ -106,7 +107,7 @@ impl Place {
             nodes,
             network: Network::NAMESPACE,
             bmc_tls: false,
-            behaviour: Behaviour::default(),
+            behaviour,
             boot: boot.collect(),
             controllers: endpoints?,
         };
@@ -136,8 +137,19 @@ impl Place {
         let there = states.into_iter().filter(|(_, state)| state == "available").map(|(number, _)| number);
         operator::ask(operator, there.collect(), "manage").await?;
         self.all_are("manageable").await?;
-        audit::forget(&self.server, &self.database);
+        self.forget();
         Ok(())
+    }
+
+    /// What was noted so far is forgotten.
+    pub fn forget(&self) {
+        self.fleet.shared.journal.take();
+        audit::forget(&self.server, &self.database);
+    }
+
+    /// What `psql` prints of statements in the database of the controllers.
+    pub fn sql(&self, statements: &str) -> String {
+        self.server.sql(&self.database, statements)
     }
 
     /// What was noted since, by nodes and by PostgreSQL.
@@ -170,7 +182,11 @@ impl Place {
         self.dir.path()
     }
 
-    async fn all_alive(&self) -> Result<()> {
+    /// Waits until each controller knows of all that they are alive.
+    ///
+    /// # Errors
+    /// When that is not so within three minutes.
+    pub async fn all_alive(&self) -> Result<()> {
         until("all controllers are alive", async || {
             let mut all = true;
             for controller in &self.controllers {
@@ -184,9 +200,17 @@ impl Place {
     }
 
     async fn all_are(&self, state: &str) -> Result<()> {
+        self.are(state, |_| true).await
+    }
+
+    /// Waits until these nodes are in this state.
+    ///
+    /// # Errors
+    /// When one fails, or that is not so within three minutes.
+    pub async fn are(&self, state: &str, which: impl Fn(u32) -> bool) -> Result<()> {
         until(state, async || {
             let states = operator::states(&self.controllers[0].operator).await?;
-            Ok(states.values().all(|of| of == state))
+            Ok(states.iter().filter(|(number, _)| which(**number)).all(|(_, of)| of == state))
         })
         .await
     }
@@ -251,7 +275,7 @@ impl Controller {
         let api = Api::at_socket(&dir.join(format!("{name}.sock")), VERSION, Duration::from_secs(60))?;
         let operator = Operator::of(api);
         let program = program.to_owned();
-        Ok(Self { name, address, operator, netns, cable, program, config, process: None })
+        Ok(Self { name, address, operator, program, netns, cable, config, process: None })
     }
 
     /// Starts it; it serves at the end.
@@ -277,6 +301,18 @@ impl Controller {
     /// SIGKILL.
     pub fn kill(&mut self) {
         self.process = None;
+    }
+
+    /// SIGTERM; returns when it has ended.
+    ///
+    /// # Errors
+    /// When it does not run, or does not end within three minutes.
+    pub async fn stop(&mut self) -> Result<()> {
+        self.signal(Signal::SIGTERM)?;
+        let process = self.process.as_mut().context("it does not run")?;
+        until("it ends", async || Ok(process.ended()?.is_some())).await?;
+        self.process = None;
+        Ok(())
     }
 
     /// Sends it a signal.
