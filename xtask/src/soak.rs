@@ -8,13 +8,13 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::args::Args;
-use crate::{deps, fault_points, image, sh};
+use crate::{deps, fault_points, image, package, sh};
 
 /// The parts, in the order of a run without `--part`.
-const PARTS: [&str; 10] =
-    ["sim", "kill", "erase", "lab", "deploy", "api", "hostile", "fleet", "mutants", "quickstart"];
+const PARTS: [&str; 11] =
+    ["sim", "kill", "erase", "lab", "deploy", "api", "hostile", "fleet", "package", "mutants", "quickstart"];
 
-/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|hostile|fleet|mutants|quickstart] [--seed N]`, with `--part sim` the
+/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|hostile|fleet|package|mutants|quickstart] [--seed N]`, with `--part sim` the
 /// options of `sim`, with `--part fleet` those of `anneal-fleet rounds`, with `--part deploy` also `--times N` and `--filter NAME`, and with `--part mutants` those of
 /// [`mutants::run`]
 pub fn run(mut args: Args) -> Result<()> {
@@ -51,6 +51,7 @@ fn part(name: &str, seed: Option<&str>) -> Result<()> {
         "hostile" => hostile(seed),
         "fleet" => fleet(&seed.map(|seed| format!("--seed={seed}")).into_iter().collect::<Vec<_>>()),
         "mutants" => mutants::run(Args::new(seed.map(|seed| format!("--seed={seed}")).into_iter().collect())),
+        "package" => package::trial::soak(),
         "quickstart" => quickstart::run(),
         other => bail!("there is no part {other:?}; there are {}", PARTS.join(", ")),
     }
