@@ -26,7 +26,7 @@ mod values;
 mod view;
 mod wait;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use output::Format;
 use std::path::PathBuf;
@@ -103,8 +103,8 @@ fn main() -> ExitCode {
 async fn run(cli: Cli) -> Result<(), Failure> {
     // These two speak to no controller.
     match &cli.noun {
-        Noun::Completion { shell } => return completion::print(*shell),
-        Noun::Manual { directory } => return manual::write(directory),
+        Noun::Completion { shell } => return completion::print(*shell, Cli::command()),
+        Noun::Manual { directory } => return manual::write(directory, Cli::command()),
         _ => {}
     }
     // For the TLS configuration that reqwest makes by itself, with the system's CAs.
