@@ -47,6 +47,9 @@ pub const JUDGES: &str = "\
 /// A disk image with an operating system to deploy.
 pub const OS_IMAGE: &str = "mmdebstrap gdisk e2fsprogs dosfstools mtools grub-common zstd";
 
+/// Tries packages in a Debian of their own.
+pub const PACKAGES: &str = "mmdebstrap zstd iproute2 util-linux mount curl openssl";
+
 /// `bench erase`: fio and what others erase with.
 pub const BENCH: &str = "fio nwipe util-linux coreutils mount";
 

@@ -20,7 +20,7 @@ mod kernel;
 mod medium;
 mod modules;
 mod notices;
-mod package;
+pub mod package;
 mod rescue;
 mod rig;
 mod sizes;
@@ -34,6 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::Args;
 use crate::{deps, sh};
+pub use agent::cargo_home;
 use cpio::Archive;
 
 /// `--agent FILE` takes a ready static binary as `/init`, `--trusted-keys FILE` gives the ramdisk the public keys of which

@@ -18,6 +18,7 @@ mod image;
 mod links;
 mod mutants;
 mod os_image;
+mod package;
 mod rust;
 mod sh;
 mod soak;
@@ -44,13 +45,15 @@ tasks:
   test     unit, property, integration and QEMU scenario tests
   soak     seeds, kills, power cuts and hostile clients, many more than in a
            test; cargo-mutants [--part
-           sim|kill|erase|lab|api|hostile|fleet|mutants|quickstart] [--seed
-           N]; with --part fleet also [--nodes N] [--rounds N], with
+           sim|kill|erase|lab|api|hostile|fleet|package|mutants|quickstart]
+           [--seed N]; with --part fleet also [--nodes N] [--rounds N], with
            --part sim also [--seeds N] [--first N] [--nodes N] [--fleet], with
            --part mutants also [--shard K] [--list]
   image    kernel + initramfs with the agent inside, into image/out/
            [--agent FILE] [--force]
   os-image an operating system to deploy, into target/os-image/
+  package  .deb files, an OCI image, a tarball, checksums and a list of
+           components, into target/packages/ [--debug] [--out DIR]
   bench    steps: the time between two in-band steps, with simulated
            agents [--peer ironic] [--ironic-python-agent] [--plain]
            [--report FILE]
@@ -97,6 +100,7 @@ fn run(task: &str, args: Args) -> Result<()> {
         "soak" => soak::run(args),
         "image" => image::run(args),
         "os-image" => os_image::run(args),
+        "package" => package::run(args),
         "bench" => bench::run(args.rest()),
         "book" => book::run(args),
         "fuzz" => fuzz::run(args),

@@ -9,13 +9,25 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::args::Args;
-use crate::{deps, fault_points, image, sh};
+use crate::{deps, fault_points, image, package, sh};
 
 /// The parts, in the order of a run without `--part`.
-const PARTS: [&str; 11] =
-    ["sim", "kill", "erase", "lab", "deploy", "api", "hostile", "fleet", "upgrade", "mutants", "quickstart"];
+const PARTS: [&str; 12] = [
+    "sim",
+    "kill",
+    "erase",
+    "lab",
+    "deploy",
+    "api",
+    "hostile",
+    "fleet",
+    "upgrade",
+    "package",
+    "mutants",
+    "quickstart",
+];
 
-/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|hostile|fleet|upgrade|mutants|quickstart] [--seed N]`, with `--part
+/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|hostile|fleet|upgrade|package|mutants|quickstart] [--seed N]`, with `--part
 /// sim` the options of `sim`, with `--part fleet` those of `anneal-fleet rounds`, with `--part upgrade` those of
 /// [`upgrade::run`], with `--part deploy` also `--times N` and `--filter NAME`, and with `--part mutants` those of
 /// [`mutants::run`]
@@ -57,6 +69,7 @@ fn part(name: &str, seed: Option<&str>) -> Result<()> {
         "hostile" => hostile(seed),
         "fleet" => fleet(&seed_option()),
         "upgrade" => upgrade::run(Args::new(seed_option())),
+        "package" => package::trial::soak(),
         "mutants" => mutants::run(Args::new(seed_option())),
         "quickstart" => quickstart::run(),
         other => bail!("there is no part {other:?}; there are {}", PARTS.join(", ")),

@@ -14,7 +14,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::args::Args;
-use crate::{deps, fault_points, image, sh, specs};
+use crate::{deps, fault_points, image, package, sh, specs};
 use binaries::Binary;
 use proof::{Extent, Proof};
 use ran::Listed;
@@ -67,7 +67,7 @@ impl Selection {
     }
 }
 
-/// `cargo xtask test [--fast] [--only cargo|machines|contract|kill|fuzz] [--filter NAME]`
+/// `cargo xtask test [--fast] [--only cargo|machines|contract|kill|packages|fuzz] [--filter NAME]`
 ///
 /// A full run also fails when a test that `docs/specs.md` names did not run in it, or more sentences are open than its head
 /// allows.
@@ -96,7 +96,7 @@ pub fn run(mut args: Args) -> Result<()> {
 /// Builds, then runs the parts. What computes and what waits runs side by side:
 ///
 /// ```text
-/// build ─► lanes of test binaries ─► nodes ─► machines ─► kill ─► the end
+/// build ─► lanes of test binaries ─► nodes ─► machines ─► packages ─► kill ─► the end
 ///          contract suite (mostly waits) ──────────────────────────┤
 ///          image (at a low priority) ─► nodes                      │
 ///          fuzzers (at the lowest priority) ───────────────────────┘
@@ -146,6 +146,9 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
         let mut command = Command::new(bin_dir.join("machines"));
         command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(["--image", "image/out"]);
         tally.take("machines", command.args(selection.filter()))?;
+    }
+    if selection.has_heavy("packages") {
+        try_packages(selection, tally)?;
     }
     if let Some((program, kill)) = kill {
         tally.take("kill", fault_points::kill(&program, &kill).args(selection.filter()))?;
@@ -213,6 +216,16 @@ fn nodes(mut image: Child, tally: &mut Tally) -> Result<()> {
         tally.ran.add_binaries(&binaries::build(&NODES)?, Listed::Ignored)?;
     }
     Ok(())
+}
+
+/// Packages of the programs and the image that are built by now, tried in a Debian of their own.
+fn try_packages(selection: &Selection, tally: &mut Tally) -> Result<()> {
+    if selection.only.is_some() {
+        deps::ensure(&[deps::IMAGE])?;
+        package::trial::build()?;
+    }
+    let mut trial = tally.timed("packing", package::trial::prepare)?;
+    if tally.take("packages", trial.args(selection.filter()))? { package::trial::clear() } else { Ok(()) }
 }
 
 /// Prints the result of a run; fails unless every test passed and the specifications are proven.

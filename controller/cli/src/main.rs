@@ -7,6 +7,7 @@
 mod bundle;
 mod certificate;
 mod client;
+mod completion;
 mod config_drive;
 mod connect;
 mod credentials;
@@ -15,6 +16,7 @@ mod driver;
 mod env;
 mod failure;
 mod first_boot;
+mod manual;
 mod node;
 mod operator_token;
 mod output;
@@ -24,9 +26,10 @@ mod values;
 mod view;
 mod wait;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use output::Format;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Take bare-metal servers from one workload to the next.
@@ -68,6 +71,17 @@ enum Noun {
     Certificate(certificate::Command),
     /// Print the environment of OpenStack's clients for this controller: eval "$(anneal env)".
     Env,
+    /// Print what makes a shell complete commands and options of this program.
+    Completion {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages of all commands, for packages.
+    #[command(hide = true)]
+    Manual {
+        /// Where they go; a directory that exists.
+        directory: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -87,6 +101,12 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> Result<(), Failure> {
+    // These two speak to no controller.
+    match &cli.noun {
+        Noun::Completion { shell } => return completion::print(*shell, Cli::command()),
+        Noun::Manual { directory } => return manual::write(directory, Cli::command()),
+        _ => {}
+    }
     // For the TLS configuration that reqwest makes by itself, with the system's CAs.
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         return Err(Failure::Usage("a TLS provider is installed already".to_owned()));
@@ -101,5 +121,6 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         Noun::Bundle(command) => bundle::run(&client, output, command).await,
         Noun::Certificate(command) => certificate::run(&client, output, command).await,
         Noun::Env => env::run(&cli.connection.over_tcp()?).await,
+        Noun::Completion { .. } | Noun::Manual { .. } => Ok(()),
     }
 }

@@ -29,7 +29,7 @@ pub fn build(package: &str, program: &str) -> Result<PathBuf> {
     Ok(sh::target_dir().join(TARGET).join("ramdisk").join(program))
 }
 
-fn cargo_home() -> Result<PathBuf> {
+pub fn cargo_home() -> Result<PathBuf> {
     if let Some(home) = std::env::var_os("CARGO_HOME") {
         return Ok(home.into());
     }

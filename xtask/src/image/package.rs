@@ -20,6 +20,28 @@ pub struct Package {
     pub tree: PathBuf,
 }
 
+impl Package {
+    /// One of its files; links must not leave the package. Absolute ones (the loader's) mean the root of the system that it is
+    /// installed in.
+    pub fn file(&self, file: &str) -> Result<PathBuf> {
+        let path = self.tree.join(file);
+        let path = match fs::read_link(&path) {
+            Ok(target) if target.is_absolute() => self.tree.join(target.strip_prefix("/")?),
+            _ => path,
+        };
+        let path = fs::canonicalize(&path)?;
+        let inside = path.starts_with(fs::canonicalize(&self.tree)?);
+        ensure!(inside, "{file} leads out of its package: {}", path.display());
+        Ok(path)
+    }
+
+    /// What its authors want to stand with every copy.
+    pub fn copyright(&self) -> Result<Vec<u8>> {
+        let file = self.tree.join("usr/share/doc").join(&self.name).join("copyright");
+        fs::read(&file).with_context(|| format!("notices of {}", self.name))
+    }
+}
+
 /// The version that apt would install, from the cache under `work` or through apt.
 pub fn fetch(work: &Path, name: &str) -> Result<Package> {
     let offer = match offer(name) {

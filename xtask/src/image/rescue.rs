@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use fs_err as fs;
 
 use super::cpio::Archive;
@@ -50,7 +50,7 @@ pub fn build(work: &Path) -> Result<Rescue> {
     archive.dir("root")?;
     for (package, (_, files)) in packages.iter().zip(PACKAGES) {
         for file in files {
-            let path = inside(&package.tree, file)?;
+            let path = package.file(file)?;
             archive.file(file, 0o755, &fs::read(&path)?)?;
         }
     }
@@ -62,19 +62,6 @@ pub fn build(work: &Path) -> Result<Rescue> {
     Ok(Rescue { packed, unpacked: archive.len(), notices: notices(&packages)? })
 }
 
-/// The file of a package; its links must not leave the package.
-fn inside(tree: &Path, file: &str) -> Result<std::path::PathBuf> {
-    // Absolute links in a package (the loader's) mean the root of the system that it is installed in.
-    let path = tree.join(file);
-    let path = match fs::read_link(&path) {
-        Ok(target) if target.is_absolute() => tree.join(target.strip_prefix("/")?),
-        _ => path,
-    };
-    let path = fs::canonicalize(&path)?;
-    ensure!(path.starts_with(fs::canonicalize(tree)?), "{file} leads out of its package: {}", path.display());
-    Ok(path)
-}
-
 /// `image/rescue/NOTICES`, the versions, and the packages' own notices.
 fn notices(packages: &[Package]) -> Result<String> {
     let mut text = fs::read_to_string(sh::root().join("image/rescue/NOTICES"))?;
@@ -83,8 +70,7 @@ fn notices(packages: &[Package]) -> Result<String> {
         text.push_str(&format!("{} {} (sha256 {})\n", package.name, package.version, package.sha256));
     }
     for package in packages {
-        let file = package.tree.join("usr/share/doc").join(&package.name).join("copyright");
-        let copyright = fs::read(&file).with_context(|| format!("notices of {}", package.name))?;
+        let copyright = package.copyright()?;
         let line = "=".repeat(80);
         text.push_str(&format!("\n{line}\n{}\n\n{}", package.name, String::from_utf8_lossy(&copyright)));
     }
