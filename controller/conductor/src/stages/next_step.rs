@@ -120,9 +120,12 @@ pub(super) fn command_id(view: &View, index: usize) -> String {
 /// The step is the current one, in the run and in the node's fields.
 fn begun(view: &View, index: usize, planned: &PlannedStep, cursor: Cursor, command_id: &str) -> Change {
     let mut change = view.with_run(|run| {
+        // A step that its BMC refuses begins again and again: its attempts go on counting.
+        if run.index != Some(index) {
+            run.attempts = 0;
+        }
         run.index = Some(index);
         run.cursor = cursor;
-        run.attempts = 0;
         run.hung = None;
     });
     if let Some(kind) = view.run.kind.steps() {

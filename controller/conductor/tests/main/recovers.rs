@@ -247,6 +247,28 @@ fn a_question_without_an_answer_does_not_fail_a_step_that_goes_on_outside() {
     assert_eq!(after(false).provision_state, ProvisionState::CleanFail, "it is not known whether it began");
 }
 
+/// A step that may be repeated, too: its cleaning would never end, and in CLEANING it cannot be aborted.
+#[test]
+fn a_step_that_its_bmc_refuses_each_time_is_begun_as_often_as_any_action_is_tried() {
+    let settings = Settings::default();
+    let mut node = node(ProvisionState::Cleaning, Cursor::NextStep, 0);
+    let planned = &mut node.run.as_mut().unwrap().plan.as_mut().unwrap()[0];
+    (planned.step.in_band, planned.step.idempotent) = (false, true);
+    let mut begun = 0;
+    while node.provision_state == ProvisionState::Cleaning {
+        node.next_wake_at = None;
+        let (change, action) = match decide(&snapshot(node, heard("boot-1"), NOW), &settings) {
+            Decision::Begin(change, action) => (change, action),
+            other => panic!("{other:?}"),
+        };
+        begun += 1;
+        assert!(begun <= settings.max_attempts, "it never ends");
+        let snapshot = snapshot(change.node, heard("boot-1"), NOW);
+        node = apply_outcome(&snapshot, &action, unreachable_peer(), &settings).node;
+    }
+    assert_eq!((node.provision_state, begun), (ProvisionState::CleanFail, settings.max_attempts));
+}
+
 #[test]
 fn a_step_of_an_interface_is_asked_about_as_often_as_any_action_is_tried() {
     let settings = Settings::default();

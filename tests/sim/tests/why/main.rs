@@ -58,9 +58,9 @@ pub fn name(cursor: &Cursor) -> &'static str {
     }
 }
 
-/// Not reached: BMCs of the simulation have no persistent boot device, no step here reboots without a ramdisk, simulated
-/// instances say no hello, and the next step is chosen in the moment in which the cursor gets there.
-const CURSORS_ELSEWHERE: [&str; 4] = ["restore boot device", "next step", "reboot", "await hello"];
+/// Not reached: BMCs of the simulation have no persistent boot device, no step here reboots without a ramdisk, and simulated
+/// instances say no hello.
+const CURSORS_ELSEWHERE: [&str; 3] = ["restore boot device", "reboot", "await hello"];
 
 /// Every name of [`name`].
 const CURSORS: [&str; 23] = [

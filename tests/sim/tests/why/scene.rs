@@ -44,7 +44,6 @@ pub fn machine(rng: &SimRng, kind: Option<Kind>) -> Machine {
     machine.out_of_band.retain(|offer| ["erase_storage", "deploy"].contains(&offer.name.as_str()));
     for offer in &mut machine.out_of_band {
         (offer.outside, offer.takes) = (offer.name == "erase_storage", 5..10);
-        offer.idempotent = false;
     }
     {
         let mut state = machine.state();
