@@ -21,6 +21,7 @@ async fn main() -> std::io::Result<()> {
         images: Default::default(),
         certificate_key: None,
         lock_waits: LockWaits::default(),
+        metrics: Default::default(),
         members: Members::alone("anneal"),
         settings: Settings { require_agent_tls: false, ..Settings::default() },
     };

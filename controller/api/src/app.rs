@@ -4,6 +4,7 @@ use crate::bundles::BundleStore;
 use crate::driver_queries::{DriverDescription, DriverQueries};
 use crate::error::ApiError;
 use crate::lock_waits::LockWaits;
+use crate::metrics::MetricsText;
 use crate::request_rate::RequestRate;
 use images::ImageStore;
 use ipnet::IpNet;
@@ -33,6 +34,8 @@ pub struct App {
     pub lock_waits: LockWaits,
     /// This controller, and those that share its store.
     pub members: Members,
+    /// What `GET /metrics` answers.
+    pub metrics: MetricsText,
     /// Settings.
     pub settings: Settings,
 }

@@ -42,6 +42,7 @@ mod links;
 mod list_body;
 mod lock;
 mod lock_waits;
+mod metrics;
 mod microversion;
 mod node_resolver;
 mod nodes;
@@ -75,6 +76,7 @@ pub use driver_queries::{
 };
 pub use http_server::ClientAddress;
 pub use lock_waits::LockWaits;
+pub use metrics::MetricsText;
 pub use ramdisk::Rates;
 
 pub use request_rate::RequestRate;

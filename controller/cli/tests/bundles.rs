@@ -36,6 +36,7 @@ fn controller(shelf: &Path, keys: Vec<bundle::PublicKey>) -> (tokio::runtime::Ru
             images: Default::default(),
             certificate_key: None,
             lock_waits: Default::default(),
+            metrics: Default::default(),
             members: Members::alone("anneal"),
             settings: Settings::default(),
         };

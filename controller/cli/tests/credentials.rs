@@ -25,6 +25,7 @@ fn controller() -> (tokio::runtime::Runtime, String) {
             images: Default::default(),
             certificate_key: None,
             lock_waits: LockWaits::default(),
+            metrics: Default::default(),
             members: Members::alone("anneal"),
             settings: Settings::default(),
         };

@@ -24,10 +24,12 @@ pub mod issuer;
 mod log_answer;
 pub mod log_archive;
 mod log_download;
+pub mod observer;
 pub mod settings;
 pub mod stages;
 
 pub use act::{Executor, LiveExecutor};
 pub use drive::Conductor;
 pub use issuer::{CertificateIssuer, Previous, SigningKey};
+pub use observer::Observer;
 pub use settings::Settings;

@@ -10,6 +10,7 @@ use boot::http::{Http, HttpConfig};
 use boot::tftp::{Tftp, TftpConfig};
 use boot::{RamdiskParams, ramdisk_cmdline};
 use http_server::Clients;
+use metrics::Metrics;
 use model::AgentApi;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub struct BootServices<'a> {
     pub stop: &'a CancellationToken,
     /// The other controllers, to which agents turn when this one is gone.
     pub members: Members,
+    /// What is asked is counted there.
+    pub metrics: &'a Metrics,
 }
 
 /// Where the agents of booted nodes reach this controller; nowhere without `[boot]`.
@@ -43,7 +46,7 @@ pub fn agent_api(config: &Config, identity: &Identity) -> Option<AgentApi> {
 
 /// Bind and run the services that `[boot]` enables.
 pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<()> {
-    let BootServices { config, store, clock, clients, runtime, stop, members } = parts;
+    let BootServices { config, store, clock, clients, runtime, stop, members, metrics } = parts;
     let boot = &config.boot;
     let (true, Some(address)) = (boot.enabled, boot.address) else { return Ok(()) };
     let own = members.agent_api().context("boot.address is none of api.listen")?.clone();
@@ -70,8 +73,8 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     let lease_of = Arc::new(move |mac| known.address_of(mac));
     let hellos = api::Rates::new(config.agent_requests());
     let directory = Directory { store, clock, ramdisk, own, members: members.clone(), lease_of, hellos };
-    let http =
-        runtime.spawn(Http::bind(http, Arc::new(directory), clients)).await?.context("boot.http_port")?;
+    let directory = metrics.directory(Arc::new(directory));
+    let http = runtime.spawn(Http::bind(http, directory, clients)).await?.context("boot.http_port")?;
     let stopped = stop.clone();
     services.start_on(runtime, "boot HTTP", async move {
         http.run(stopped).await;

@@ -105,6 +105,7 @@ impl World {
             images: Default::default(),
             certificate_key: None,
             lock_waits: api::LockWaits::default(),
+            metrics: api::MetricsText::default(),
             members: members.clone(),
             settings: api::Settings {
                 public_endpoint: "https://controller.example:6385".to_owned(),

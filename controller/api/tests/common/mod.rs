@@ -132,6 +132,7 @@ impl Api {
             images,
             certificate_key: None,
             lock_waits: LockWaits::default(),
+            metrics: api::MetricsText::of(String::new),
             members: members.clone(),
             settings: Settings { public_endpoint: "http://127.0.0.1:6385".into(), ..settings },
         };

@@ -1,0 +1,55 @@
+//! A directory of boots whose answers are counted.
+
+use crate::metrics::Counts;
+use async_trait::async_trait;
+use boot::{BootAnswer, BootDirectory, HelloAnswer, Mac};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Counts the answers of another directory.
+pub struct MeteredDirectory {
+    pub directory: Arc<dyn BootDirectory>,
+    pub counts: Arc<Counts>,
+}
+
+/// What a machine that asks is told to boot, as the label has it.
+pub const ANSWERS: [&str; 5] = ["ramdisk", "instance", "wait", "local_disk", "unknown"];
+/// How a hello was answered.
+pub const HELLOS: [&str; 4] = ["heard", "not_awaited", "too_many", "failed"];
+/// Files of a boot.
+const FILES: [&str; 4] = ["vmlinuz", "initramfs", "rescue", "ipxe"];
+
+#[async_trait]
+impl BootDirectory for MeteredDirectory {
+    async fn boot_for(&self, mac: Mac, from: IpAddr) -> BootAnswer {
+        let answer = self.directory.boot_for(mac, from).await;
+        let [ramdisk, instance, wait, local_disk, unknown] = ANSWERS;
+        self.counts.boots.count([match answer {
+            BootAnswer::Ramdisk { .. } => ramdisk,
+            BootAnswer::Instance { .. } => instance,
+            BootAnswer::Wait => wait,
+            BootAnswer::LocalDisk => local_disk,
+            BootAnswer::Unknown => unknown,
+        }]);
+        answer
+    }
+
+    async fn hello(&self, nonce: &str, from: Option<IpAddr>) -> HelloAnswer {
+        let answer = self.directory.hello(nonce, from).await;
+        let [heard, not_awaited, too_many, failed] = HELLOS;
+        self.counts.hellos.count([match answer {
+            HelloAnswer::Heard => heard,
+            HelloAnswer::NotAwaited => not_awaited,
+            HelloAnswer::TooMany => too_many,
+            HelloAnswer::Failed => failed,
+        }]);
+        answer
+    }
+
+    async fn first_byte(&self, mac: Option<&str>, file: &str) {
+        if let Some(file) = FILES.into_iter().find(|known| *known == file) {
+            self.counts.boot_files.count([file]);
+        }
+        self.directory.first_byte(mac, file).await;
+    }
+}
