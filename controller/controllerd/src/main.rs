@@ -188,7 +188,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     serve(services, &stop).await
 }
 
-/// What goes on beside the work: the log, the note of the newest epoch, the check of the database.
+/// What goes on alongside the work: the log, the note of the newest epoch, the check of the database.
 fn keep_up(config: &Config, database: Database, limit: LogLimit, services: &mut Services) {
     services.start("the limit on the log", limit.report());
     let (noted, state_dir) = (database.clone(), config.state_dir.clone());

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_somebody_else_is_other() {
+    fn a_word_that_is_not_ours_is_other() {
         assert_eq!(step("deploy.erase_devices"), "deploy.erase_devices");
         assert_eq!(step("vendor-node-17.secret"), OTHER);
         assert_eq!(route("/v1/nodes/{ident}"), "/v1/nodes/{ident}");

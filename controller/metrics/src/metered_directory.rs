@@ -12,7 +12,7 @@ pub struct MeteredDirectory {
     pub counts: Arc<Counts>,
 }
 
-/// What a machine that asks is told to boot, as the label has it.
+/// What a machine that asks is to boot, as the label has it.
 pub const ANSWERS: [&str; 5] = ["ramdisk", "instance", "wait", "local_disk", "unknown"];
 /// How a hello was answered.
 pub const HELLOS: [&str; 4] = ["heard", "not_awaited", "too_many", "failed"];

@@ -165,7 +165,7 @@ impl Counts {
             .starting(each(["taken", "held", "renewed", "lost"])),
             boots: Counters::new(
                 "anneal_boot_requests_total",
-                "Boot scripts asked for, by what the machine was told to boot.",
+                "Boot scripts asked for, by the answer.",
                 ["answer"],
             )
             .starting(each(ANSWERS)),

@@ -14,7 +14,7 @@ pub struct MetricsSettings {
 }
 
 impl MetricsSettings {
-    /// Refuses a listener that everybody on a network could read.
+    /// Refuses a listener that every host on a network could read.
     pub fn check(&self) -> Result<()> {
         for address in &self.listen {
             ensure!(

@@ -1,4 +1,4 @@
-//! Who may read the metrics.
+//! Access to the metrics.
 
 use crate::controller::{Controller, client, free_port};
 use crate::{NOAUTH, accepted};

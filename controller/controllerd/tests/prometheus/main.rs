@@ -111,8 +111,9 @@ fn documented(text: &str) {
     let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     let written: BTreeSet<&str> = types.collect();
     let rows = page.lines().filter(|line| line.starts_with("| `anneal_") || line.starts_with("| `process_"));
-    let named: BTreeSet<&str> =
-        rows.flat_map(|row| row.split(" | ").next().unwrap_or_default().split('`').skip(1).step_by(2)).collect();
+    let named: BTreeSet<&str> = rows
+        .flat_map(|row| row.split(" | ").next().unwrap_or_default().split('`').skip(1).step_by(2))
+        .collect();
     assert_eq!(named, written);
 }
 
