@@ -4,7 +4,7 @@ use crate::bundles::BundleStore;
 use crate::driver_queries::{DriverDescription, DriverQueries};
 use crate::error::ApiError;
 use crate::lock_waits::LockWaits;
-use crate::metrics::MetricsText;
+use crate::metrics_text::MetricsText;
 use crate::request_rate::RequestRate;
 use images::ImageStore;
 use ipnet::IpNet;

@@ -3,40 +3,9 @@
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
+use crate::metrics_text::MetricsText;
 use axum::http::header;
 use axum::response::IntoResponse;
-use std::fmt;
-use std::sync::Arc;
-
-/// What is measured, as text when it is asked for; the default measures nothing.
-#[derive(Clone, Default)]
-pub struct MetricsText(Option<Source>);
-
-/// Writes the text.
-type Source = Arc<dyn Fn() -> String + Send + Sync>;
-
-impl MetricsText {
-    /// The media type of the text.
-    pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-    /// The text that `source` writes.
-    pub fn of(source: impl Fn() -> String + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(source)))
-    }
-}
-
-impl MetricsText {
-    /// The text; empty where nothing is measured.
-    pub fn text(&self) -> String {
-        self.0.as_ref().map(|source| source()).unwrap_or_default()
-    }
-}
-
-impl fmt::Debug for MetricsText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("MetricsText").field(&self.0.is_some()).finish()
-    }
-}
 
 /// The endpoint of metrics.
 pub fn endpoints() -> Vec<Endpoint> {
@@ -47,7 +16,7 @@ pub fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn read(call: Call) -> Reply {
-    let source = call.app.metrics.0.as_ref();
-    let source = source.ok_or_else(|| ApiError::client(404, "This controller measures nothing."))?;
-    Ok(([(header::CONTENT_TYPE, MetricsText::MEDIA_TYPE)], source()).into_response())
+    let text = call.app.metrics.text();
+    let text = text.ok_or_else(|| ApiError::client(404, "This controller measures nothing."))?;
+    Ok(([(header::CONTENT_TYPE, MetricsText::MEDIA_TYPE)], text).into_response())
 }

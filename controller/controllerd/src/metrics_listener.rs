@@ -92,7 +92,7 @@ fn router(text: MetricsText, token: Option<PathBuf>, site: Option<OriginCheck>) 
         }
         match token {
             Some(file) if !shows(file, headers).await => refused(),
-            _ => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text.text()).into_response(),
+            _ => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text.text().unwrap_or_default()).into_response(),
         }
     };
     Router::new().route("/metrics", get(answer))

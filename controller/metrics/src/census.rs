@@ -186,8 +186,8 @@ impl Census {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counts::Counts;
     use crate::metered_store::MeteredStore;
-    use crate::metrics::Counts;
     use store::memory::MemoryStore;
 
     const NODES: u64 = 1_200;

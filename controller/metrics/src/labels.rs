@@ -8,6 +8,12 @@ pub const OTHER: &str = "other";
 /// The method of an erase that removes metadata alone.
 pub const METADATA: &str = "metadata";
 
+/// What a machine that asks is to boot, as the label has it.
+pub const ANSWERS: [&str; 5] = ["ramdisk", "instance", "wait", "local_disk", "unknown"];
+/// How a hello was answered.
+pub const HELLOS: [&str; 4] = ["heard", "not_awaited", "too_many", "failed"];
+/// How a call ended, as its label has it.
+pub const OUTCOMES: [&str; 3] = ["ok", "failed", "unreachable"];
 /// Steps of this program's agent and drivers, and those of `direct`. A step of a vendor's hardware manager is `other`.
 const STEPS: [&str; 21] = [
     "bios.apply_configuration",

@@ -18,6 +18,7 @@
 //! - To answer a scrape the store is asked nothing.
 
 mod census;
+mod counts;
 mod erase;
 mod family;
 mod labels;

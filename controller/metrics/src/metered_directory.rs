@@ -1,6 +1,7 @@
 //! A directory of boots whose answers are counted.
 
-use crate::metrics::Counts;
+use crate::counts::Counts;
+use crate::labels::{ANSWERS, HELLOS};
 use async_trait::async_trait;
 use boot::{BootAnswer, BootDirectory, HelloAnswer, Mac};
 use std::net::IpAddr;
@@ -12,10 +13,6 @@ pub struct MeteredDirectory {
     pub counts: Arc<Counts>,
 }
 
-/// What a machine that asks is to boot, as the label has it.
-pub const ANSWERS: [&str; 5] = ["ramdisk", "instance", "wait", "local_disk", "unknown"];
-/// How a hello was answered.
-pub const HELLOS: [&str; 4] = ["heard", "not_awaited", "too_many", "failed"];
 /// Files of a boot.
 const FILES: [&str; 4] = ["vmlinuz", "initramfs", "rescue", "ipxe"];
 

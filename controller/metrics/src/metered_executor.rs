@@ -1,7 +1,7 @@
 //! An executor whose calls to BMCs and agents are timed and counted by outcome.
 
+use crate::counts::Counts;
 use crate::labels;
-use crate::metrics::Counts;
 use async_trait::async_trait;
 use conductor::Executor;
 use conductor::decision::{Action, ActionError, Outcome};
@@ -15,9 +15,6 @@ pub struct MeteredExecutor {
     pub executor: Arc<dyn Executor>,
     pub counts: Arc<Counts>,
 }
-
-/// How a call ended, as its label has it.
-pub const OUTCOMES: [&str; 3] = ["ok", "failed", "unreachable"];
 
 /// Whom an action calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What a conductor did: its passes, and the steps that ended in what it stored.
 
+use crate::counts::Counts;
 use crate::labels;
-use crate::metrics::Counts;
 use conductor::Observer;
 use model::{Cursor, Node, Timestamp};
 use std::sync::Arc;

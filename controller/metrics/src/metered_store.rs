@@ -1,6 +1,6 @@
 //! A store whose calls are timed, and whose writes of nodes, heartbeats and leases are counted.
 
-use crate::metrics::Counts;
+use crate::counts::Counts;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
 use model::boot::Boot;

@@ -1,7 +1,7 @@
 //! A layer around the API's router that counts and times its answers by row of the API and status.
 
+use crate::counts::Counts;
 use crate::labels;
-use crate::metrics::Counts;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
