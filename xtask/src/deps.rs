@@ -19,13 +19,19 @@ pub const BUILD: &str = "gcc libc6-dev make libblkid-dev";
 pub const UNIT: &str = "\
     fdisk gdisk lvm2 cryptsetup-bin bcache-tools ocfs2-tools gfs2-utils e2fsprogs util-linux mount \
     iproute2 busybox-static curl ipmitool openipmi ipxe jq openssl python3-venv systemd \
-    qemu-utils xorriso gzip xz-utils zstd bzip2 dosfstools mtools postgresql-15";
+    qemu-utils xorriso gzip xz-utils zstd bzip2 dosfstools mtools postgresql-15 prometheus";
 
 /// Servers of PostgreSQL, which the tests start themselves.
 const POSTGRES: &str = "postgresql-15";
 /// What keeps that package from making a server of its own, which would run from then on.
 const NO_CLUSTER: (&str, &str) =
     ("/etc/postgresql-common/createcluster.d/anneal-tests.conf", "create_main_cluster = false\n");
+
+/// Judges the metrics and the alerts; the tests start it themselves.
+const PROMETHEUS: &str = "prometheus";
+/// What keeps that package from starting a server of its own on port 9090.
+const NO_SERVER: &str =
+    "mkdir -p /etc/systemd/system && ln -sf /dev/null /etc/systemd/system/prometheus.service";
 
 /// Compiles libFuzzer, which is C++.
 pub const FUZZ: &str = "g++";
@@ -103,6 +109,9 @@ fn install(missing: &[&str]) -> Result<()> {
     if missing.contains(&POSTGRES) {
         without_cluster(&prefix)?;
     }
+    if missing.contains(&PROMETHEUS) {
+        shell(&prefix, NO_SERVER)?;
+    }
     let install = || {
         let mut apt = apt(&prefix);
         apt.args(["install", "-y", "--no-install-recommends"]).args(missing);
@@ -119,8 +128,12 @@ fn install(missing: &[&str]) -> Result<()> {
 
 fn without_cluster(prefix: &[&str]) -> Result<()> {
     let (file, text) = NO_CLUSTER;
-    let script = format!("mkdir -p \"$(dirname {file})\" && printf '{text}' > {file}");
-    let mut words = prefix.iter().copied().chain(["sh", "-c", &script]);
+    shell(prefix, &format!("mkdir -p \"$(dirname {file})\" && printf '{text}' > {file}"))
+}
+
+/// Runs a line of shell as root.
+fn shell(prefix: &[&str], script: &str) -> Result<()> {
+    let mut words = prefix.iter().copied().chain(["sh", "-c", script]);
     let mut command = Command::new(words.next().unwrap_or("sh"));
     sh::run(command.args(words))
 }

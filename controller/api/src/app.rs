@@ -4,6 +4,7 @@ use crate::bundles::BundleStore;
 use crate::driver_queries::{DriverDescription, DriverQueries};
 use crate::error::ApiError;
 use crate::lock_waits::LockWaits;
+use crate::metrics_text::MetricsText;
 use crate::request_rate::RequestRate;
 use images::ImageStore;
 use ipnet::IpNet;
@@ -35,6 +36,8 @@ pub struct App {
     pub remarks: Remarks,
     /// This controller, and those that share its store.
     pub members: Members,
+    /// What `GET /metrics` answers.
+    pub metrics: MetricsText,
     /// Settings.
     pub settings: Settings,
 }

@@ -18,7 +18,7 @@ use crate::request_id::{RequestId, record_path};
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
 use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
 use axum::{Extension, Router};
@@ -74,7 +74,9 @@ async fn identified(front: Front, mut request: Request) -> Response<Body> {
 
 /// Every row of the API, in the order of its documents.
 pub fn endpoints() -> Vec<Endpoint> {
-    use crate::{bundles, certificates, drivers, health, image_file, nodes, openapi, resources, root};
+    use crate::{
+        bundles, certificates, drivers, health, image_file, metrics, nodes, openapi, resources, root,
+    };
     [
         root::endpoints(),
         nodes::endpoints(),
@@ -86,6 +88,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         certificates::endpoints(),
         openapi::endpoints(),
         health::endpoints(),
+        metrics::endpoints(),
     ]
     .concat()
 }
@@ -105,9 +108,11 @@ fn routes(auth: &Auth, app: &Arc<App>) -> Router<Arc<App>> {
             false => endpoint,
         })
         .fold(Router::new(), |router, endpoint| router.route(endpoint.path, endpoint.into_handler()))
-        .route_layer(from_fn(|path: MatchedPath, request: Request, next: Next| {
+        .route_layer(from_fn(|path: MatchedPath, request: Request, next: Next| async move {
             record_path(path.as_str());
-            next.run(request)
+            let mut response = next.run(request).await;
+            response.extensions_mut().insert(path);
+            response
         }))
 }
 
@@ -151,10 +156,19 @@ async fn handle(front: Front, mut request: Request) -> Response<Body> {
     if (response.status().is_client_error() || response.status().is_server_error())
         && response.extensions().get::<Shaped>().is_none()
     {
+        let path = response.extensions_mut().remove::<MatchedPath>();
         response = shaped(response).await;
+        response.extensions_mut().extend(path.map(extension).unwrap_or_default());
     }
     decorate(response.headers_mut(), negotiated.ok());
     response
+}
+
+/// The extensions of an answer that know the row of the API that the request was for: what measures answers reads them.
+fn extension(path: MatchedPath) -> Extensions {
+    let mut extensions = Extensions::new();
+    extensions.insert(path);
+    extensions
 }
 
 /// Whether the router has the path, but not the method.

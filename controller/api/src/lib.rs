@@ -42,6 +42,8 @@ mod links;
 mod list_body;
 mod lock;
 mod lock_waits;
+mod metrics;
+mod metrics_text;
 mod microversion;
 mod node_resolver;
 mod nodes;
@@ -75,6 +77,7 @@ pub use driver_queries::{
 };
 pub use http_server::ClientAddress;
 pub use lock_waits::LockWaits;
+pub use metrics_text::MetricsText;
 pub use ramdisk::Rates;
 
 pub use request_rate::RequestRate;

@@ -25,6 +25,7 @@ pub mod issuer;
 mod log_answer;
 pub mod log_archive;
 mod log_download;
+pub mod observer;
 pub mod settings;
 pub mod stages;
 
@@ -32,4 +33,5 @@ pub use act::{Executor, LiveExecutor};
 pub use boot_media::BootMedia;
 pub use drive::Conductor;
 pub use issuer::{CertificateIssuer, Previous, SigningKey};
+pub use observer::Observer;
 pub use settings::Settings;

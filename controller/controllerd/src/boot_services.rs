@@ -11,6 +11,7 @@ use boot::medium::MediumConfig;
 use boot::tftp::{Tftp, TftpConfig};
 use boot::{RamdiskParams, kernel_arguments, ramdisk_cmdline};
 use http_server::Clients;
+use metrics::Metrics;
 use model::AgentApi;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct BootServices<'a> {
     pub stop: &'a CancellationToken,
     /// The other controllers, to which agents turn when this one is gone.
     pub members: Members,
+    /// What is asked is counted there.
+    pub metrics: &'a Metrics,
 }
 
 /// Where the agents of booted nodes reach this controller; nowhere without `[boot]`.
@@ -45,7 +48,7 @@ pub fn agent_api(config: &Config, identity: &Identity) -> Option<AgentApi> {
 
 /// Bind and run the services that `[boot]` enables.
 pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<()> {
-    let BootServices { config, store, clock, clients, remarks, runtime, stop, members } = parts;
+    let BootServices { config, store, clock, clients, remarks, runtime, stop, members, metrics } = parts;
     let boot = &config.boot;
     let (true, Some(address)) = (boot.enabled, boot.address) else { return Ok(()) };
     let own = members.agent_api().context("boot.address is none of api.listen")?.clone();
@@ -77,8 +80,8 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     let hellos = api::Rates::new(config.agent_requests());
     let directory =
         Directory { store, clock, ramdisk, own, members: members.clone(), lease_of, hellos, remarks };
-    let http =
-        runtime.spawn(Http::bind(http, Arc::new(directory), clients)).await?.context("boot.http_port")?;
+    let directory = metrics.directory(Arc::new(directory));
+    let http = runtime.spawn(Http::bind(http, directory, clients)).await?.context("boot.http_port")?;
     let stopped = stop.clone();
     services.start_on(runtime, "boot HTTP", async move {
         http.run(stopped).await;

@@ -2,8 +2,10 @@
 //! compares the two.
 
 mod boot;
+mod metrics;
 
 pub use boot::{Boot, DhcpMode};
+pub use metrics::MetricsSettings;
 
 use crate::connections::Connections;
 use crate::database_url::{DatabaseSettings, without_urls};
@@ -40,6 +42,7 @@ pub struct Config {
     pub boot: Boot,
     pub bundles: Bundles,
     pub images: images::Settings,
+    pub metrics: MetricsSettings,
 }
 
 /// `log_format`
@@ -120,6 +123,7 @@ impl Default for Config {
             boot: Boot::default(),
             bundles: Bundles::default(),
             images: images::Settings::default(),
+            metrics: MetricsSettings::default(),
         }
     }
 }
@@ -296,6 +300,7 @@ impl Config {
         self.bundles.trust()?;
         self.images.check().map_err(anyhow::Error::msg)?;
         ensure!((1..=4096).contains(&self.bundles.max_mib), "bundles.max_mib must be 1 to 4096");
+        self.metrics.check()?;
         self.boot.check_hello_url()?;
         self.boot.check_dns()?;
         if self.boot.enabled {

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use api::auth::{OperatorToken, Users};
 use api::{App, Auth, OriginCheck};
 use http_server::{Listener, Server};
+use metrics::Metrics;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 /// How long answers may still go out after a signal to stop.
-const DRAIN: Duration = Duration::from_secs(20);
+pub const DRAIN: Duration = Duration::from_secs(20);
 
 /// What the listeners have in common.
 pub struct Listeners<'a> {
@@ -26,6 +27,8 @@ pub struct Listeners<'a> {
     pub classes: &'a Classes,
     /// The threads that serve everybody on the nodes' network.
     pub agents: &'a Handle,
+    /// What is answered is counted there.
+    pub metrics: &'a Metrics,
     /// Ends them.
     pub stop: &'a CancellationToken,
 }
@@ -40,11 +43,12 @@ impl Listeners<'_> {
         agents_app: App,
         services: &mut Services,
     ) -> Result<()> {
-        let Self { config, classes, agents, stop } = self;
+        let Self { config, classes, agents, metrics, stop } = self;
         let operators = Operators::of(config)?;
         let site = || OriginCheck::new(&config.api.allowed_hosts, &config.api.public_endpoint);
         let own = Handle::current();
         let mut serve = |runtime: &Handle, listener: Listener, tls, router, clients, place: String| {
+            let router = metrics.router(router);
             let (server, stopped) = (Server { listener, tls, router, clients }, (*stop).clone());
             services.start_on(runtime, format!("the API on {place}"), async move {
                 server.run(stopped, DRAIN).await;

@@ -17,6 +17,7 @@ mod image_store;
 mod listeners;
 mod log;
 mod log_limit;
+mod metrics_listener;
 mod migrate;
 mod newest_epoch;
 mod node_media;
@@ -36,6 +37,7 @@ use config::Config;
 use database::Database;
 use listeners::Listeners;
 use log_limit::LogLimit;
+use metrics::Metrics;
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, setrlimit};
 use node_media::NodeMedia;
@@ -111,23 +113,24 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let key = database_key::load_or_make(&config).await?;
     let database = Database::open(&config, &key).await?;
     newest_epoch::check(&config.state_dir, &database).await?;
-    let store = database.store();
+    let own_store = database.store();
     let identity = identity::load_or_make(&config)?;
-    certificate_key::complete(&config.state_dir, &*store).await?;
+    certificate_key::complete(&config.state_dir, &*own_store).await?;
     let certificate_key = certificate_key::load_or_make(&config.state_dir)?;
     let stop = CancellationToken::new();
     let mut services = Services::default();
 
-    let bundles = open_bundles(&config)?;
-    let images = image_store::open(&config, &identity, store.clone())?;
-    let agents = agent_client(&config, &images);
     // One for all: the conductor lets it follow the machine's clock.
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let bmcs = open_bmcs(&config);
-    let for_agents = database.for_agents();
     let members = Members::alone(&config.name())
         .with_drivers(config.enabled_hardware_types.clone())
         .reached_at(boot_services::agent_api(&config, &identity));
+    let metrics = Metrics::new(clock.clone(), members.clone());
+    let (store, for_agents) = (metrics.store(own_store.clone()), metrics.store(database.for_agents()));
+    let bundles = open_bundles(&config)?;
+    let images = image_store::open(&config, &identity, store.clone())?;
+    let agents = agent_client(&config, &images);
+    let bmcs = open_bmcs(&config);
     let remarks = store::Remarks::default();
     let media = NodeMedia::of(&config);
     let app = api::App {
@@ -140,11 +143,19 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         lock_waits: api::LockWaits::default(),
         remarks: remarks.clone(),
         members: members.clone(),
+        metrics: metrics_listener::text(&metrics),
         settings: config.api_settings(),
     };
     let classes = config.connections.classes();
     let agents_app = api::App { store: for_agents.clone(), ..app.clone() };
-    let listeners = Listeners { config: &config, classes: &classes, agents: agents_runtime, stop: &stop };
+    let listeners = Listeners {
+        config: &config,
+        classes: &classes,
+        agents: agents_runtime,
+        metrics: &metrics,
+        stop: &stop,
+    };
+    metrics_listener::serve_all(&listeners, &identity, own_store, &mut services).await?;
     listeners.serve_all(&identity, app, agents_app, &mut services).await?;
     let boot = BootServices {
         config: &config,
@@ -155,19 +166,16 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         runtime: agents_runtime,
         stop: &stop,
         members: members.clone(),
+        metrics: &metrics,
     };
     boot_services::start(boot, &mut services).await?;
 
     let executor = LiveExecutor::new(Arc::new(bmcs), agents, clock.clone(), config.conductor())
         .inserting(Arc::new(media));
-    let conductor = Conductor::new(
-        store,
-        Arc::new(executor),
-        clock,
-        config.conductor.clone(),
-        members,
-        CertificateIssuer::new(certificate_key, &config.name()).at(&config.conductor.site),
-    );
+    let executor = metrics.executor(Arc::new(executor));
+    let issuer = CertificateIssuer::new(certificate_key, &config.name()).at(&config.conductor.site);
+    let conductor = Conductor::new(store, executor, clock, config.conductor.clone(), members, issuer);
+    conductor.observe(metrics.observer());
     let conducting = conductor.run(stop.clone());
     services.start(CONDUCTOR, async move {
         conducting.await;
@@ -177,13 +185,18 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     if is_upgrade {
         operator_token::explain();
     }
+    keep_up(&config, database, limit, &mut services);
+    tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
+    serve(services, &stop).await
+}
+
+/// What goes on alongside the work: the log, the note of the newest epoch, the check of the database.
+fn keep_up(config: &Config, database: Database, limit: LogLimit, services: &mut Services) {
     services.start("the limit on the log", limit.report());
     let (noted, state_dir) = (database.clone(), config.state_dir.clone());
     services
         .start("the note of the newest epoch", async move { newest_epoch::keep(&state_dir, &noted).await });
     services.start("the check of the database", database.check(config.database_check_hours));
-    tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
-    serve(services, &stop).await
 }
 
 /// Serve until there is a reason to stop, and stop.

@@ -118,3 +118,18 @@ async fn no_read_goes_back_while_others_write() {
         }
     }
 }
+
+#[tokio::test]
+async fn nodes_that_are_looked_at_once_do_not_stay() {
+    let (_dir, store) = opened();
+    for number in 1..=3 {
+        store.create_node(node(number), vec![]).await.unwrap();
+    }
+    store.limit_cache(0);
+    store.limit_cache(1 << 20);
+    let all = || NodeQuery::first(10, NodeFilter::default());
+    let once = store.node_page_once(all()).await.unwrap();
+    assert_eq!((once.nodes.len(), store.cache.bytes()), (3, 0));
+    assert_eq!(store.node_page(all()).await.unwrap(), once);
+    assert!(store.cache.bytes() > 0, "others do");
+}

@@ -2,6 +2,7 @@
 
 use crate::SqliteStore;
 use crate::document::failed;
+use crate::node_cache::NodeCache;
 use crate::sql::{certificate, certificate_log, conductor, contact, inventory, lease, node, node_list};
 use crate::writer::Change;
 use crate::written::LeaseState;
@@ -56,6 +57,12 @@ impl NodeStore for SqliteStore {
 
     async fn node_page(&self, query: NodeQuery) -> Result<NodePage> {
         let (limit, reading) = (query.time_limit, self.cache.reading());
+        let page = move |connection: &Connection| node_list::page(connection, &reading, &query);
+        self.readers.read_within(limit, page).await
+    }
+
+    async fn node_page_once(&self, query: NodeQuery) -> Result<NodePage> {
+        let (limit, reading) = (query.time_limit, NodeCache::new(0).reading());
         let page = move |connection: &Connection| node_list::page(connection, &reading, &query);
         self.readers.read_within(limit, page).await
     }

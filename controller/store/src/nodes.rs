@@ -33,6 +33,10 @@ pub trait NodeStore: Send + Sync {
     /// # Errors
     /// `TooSlow`.
     async fn node_page(&self, query: NodeQuery) -> Result<NodePage>;
+    /// The same for who looks at every node once: they do not stay in memory.
+    async fn node_page_once(&self, query: NodeQuery) -> Result<NodePage> {
+        self.node_page(query).await
+    }
     /// How many nodes of `project` (or of all) are in each shard, by its name; `None`: in no shard.
     async fn shards(&self, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>>;
     /// The nodes in these states, ordered as [`NodeStore::nodes`].

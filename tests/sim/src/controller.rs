@@ -106,6 +106,7 @@ impl World {
             certificate_key: None,
             lock_waits: api::LockWaits::default(),
             remarks: store::Remarks::default(),
+            metrics: api::MetricsText::default(),
             members: members.clone(),
             settings: api::Settings {
                 public_endpoint: "https://controller.example:6385".to_owned(),

@@ -112,6 +112,9 @@ impl NodeStore for ProjectScopedStore {
         query.filter = query.filter.within(project);
         self.store.node_page(query).await
     }
+    async fn node_page_once(&self, query: NodeQuery) -> Result<NodePage> {
+        self.node_page(query).await
+    }
     async fn shards(&self, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
         match self.project.as_deref() {
             Some(own) if project.is_none_or(|asked| asked == own) => self.store.shards(Some(own)).await,

@@ -46,7 +46,7 @@ impl User {
     /// The same, treated as another relation.
     pub fn may_as(self, policy: &str, relation: &str) -> bool {
         match policy {
-            "anneal:bundle:get" | "anneal:certificate:log" => relation == "system",
+            "anneal:bundle:get" | "anneal:certificate:log" | "anneal:metrics:get" => relation == "system",
             "anneal:bundle:create" | "anneal:bundle:delete" | "anneal:node:override" => {
                 relation == "system" && self.role == Role::Admin
             }

@@ -2,11 +2,12 @@
 
 use crate::act::Executor;
 use crate::issuer::CertificateIssuer;
+use crate::observer::Observer;
 use crate::settings::Settings;
 use model::Timestamp;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use store::{Clock, Members, Store};
 use uuid::Uuid;
 
@@ -21,6 +22,7 @@ pub struct Conductor {
     pub(super) issuer: CertificateIssuer,
     listening_since: AtomicI64,
     busy: Mutex<Busy>,
+    observer: OnceLock<Arc<dyn Observer>>,
 }
 
 /// Nodes in a pass now, and those whose bell rang meanwhile.
@@ -54,7 +56,17 @@ impl Conductor {
             issuer,
             listening_since,
             busy,
+            observer: OnceLock::new(),
         })
+    }
+
+    /// Let `observer` hear what is done. The first of several hears.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        self.observer.get_or_init(|| observer);
+    }
+
+    pub(super) fn observer(&self) -> Option<&dyn Observer> {
+        self.observer.get().map(|observer| &**observer)
     }
 
     /// Since when agents can report to this process.

@@ -43,6 +43,9 @@ impl Conductor {
             (None, None) => self.store.update_node(node, events, held).await?,
         };
         log_events(&stored, &logged);
+        if let Some(observer) = self.observer() {
+            observer.stored(&before, &stored);
+        }
         Ok(stored)
     }
 

@@ -6,6 +6,7 @@ use super::panics;
 use super::pass::{Later, Pass};
 use super::places::{Places, Share};
 use std::sync::Arc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -29,8 +30,13 @@ impl Worker {
         let mut pass = Pass::of(node);
         let mut panics = 0;
         loop {
+            let came = Instant::now();
             let place = places.enter(node).await;
+            let began = Instant::now();
             let ended = panics::caught(Box::pin(self.conductor.pass(&mut pass))).await;
+            if let Some(observer) = self.conductor.observer() {
+                observer.pass_ended(began - came, began.elapsed(), ended.is_err());
+            }
             match pass.known() {
                 Some(known) => places.note(node, Share::of(known)),
                 None => places.forget(node),

@@ -1,7 +1,8 @@
 //! What can be done: the commands that lead out of where a node stands, each of which is accepted now.
 
+use super::command::Command;
+use super::facts::Facts;
 use super::phase::Phase;
-use super::{Command, Facts};
 use crate::boot::RamdiskAgent;
 use crate::kind::RunKind;
 use crate::node::Node;

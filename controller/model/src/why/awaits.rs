@@ -1,6 +1,6 @@
 //! What a node waits for, and since when.
 
-use super::Facts;
+use super::facts::Facts;
 use super::phase::Phase;
 use crate::node::{Node, Wait};
 use crate::provision::ProvisionState;

@@ -1,6 +1,6 @@
 //! What happens next, and when.
 
-use super::Facts;
+use super::facts::Facts;
 use super::phase::Phase;
 use crate::kept_ramdisk::KeptRamdisk;
 use crate::node::Node;

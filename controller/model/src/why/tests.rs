@@ -1,11 +1,11 @@
 use super::*;
-use crate::agent::UnsignedAgent;
+use crate::agent::{Contact, UnsignedAgent};
 use crate::disks::KnownDisk;
 use crate::kind::RunKind;
-use crate::node::Wait;
+use crate::node::{Node, Wait};
 use crate::power::PowerTarget;
 use crate::provision::{ProvisionState, Verb};
-use crate::request::{VerbRequest, apply_power, apply_verb};
+use crate::request::{Policy, VerbRequest, apply_power, apply_verb};
 use crate::run::{Cursor, Run};
 use crate::time::Timestamp;
 use serde_json::{Map, json};

@@ -1,6 +1,6 @@
 //! What was tried, and what was answered.
 
-use super::Facts;
+use super::facts::Facts;
 use super::phase::Phase;
 use crate::node::Node;
 use crate::provision::ProvisionState;

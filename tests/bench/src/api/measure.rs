@@ -53,6 +53,7 @@ pub fn all(place: Place<'_>, shape: &Shape, small: &Filled, large: &Filled) -> R
     listed(&controller, large, shape)?;
     report.rows.push(Row::memory("… after 8 clients listed them", controller.resident_mib()?, 250.0));
     reads(&mut report, &controller, shape, empty.per_s)?;
+    scraped(&mut report, &controller, large, shape)?;
     changes(&mut report, &controller, shape, place.scratch, &writes)?;
     heartbeats(&mut report, &controller, large, shape, &writes)?;
     report.rows.push(Row::memory("memory at the end", controller.resident_mib()?, 250.0));
@@ -149,6 +150,28 @@ fn reads(report: &mut Report, controller: &Serving, shape: &Shape, empty_per_s: 
         .rows
         .push(Row::rate("GET a node of 1,000, 8 connections", &of(hot)?, 30_000.0).limit(limit.clone()));
     report.rows.push(Row::rate("GET a node of all, 8 connections", &of(shape.nodes)?, 0.0).limit(limit));
+    Ok(())
+}
+
+/// What Prometheus reads. It counts every node, and costs no query.
+fn scraped(report: &mut Report, controller: &Serving, large: &Filled, shape: &Shape) -> Result<()> {
+    let mut client = Client::connect(controller.address)?;
+    let mut counted = 0;
+    for _ in 0..600 {
+        let (status, body) = client.send(&get("/metrics"))?;
+        ensure!(status == 200, "/metrics: {status}");
+        let text = String::from_utf8_lossy(body);
+        let counts = text.lines().filter(|line| line.starts_with("anneal_nodes{"));
+        counted = counts.filter_map(|line| line.rsplit_once(' ')?.1.parse::<usize>().ok()).sum();
+        if counted == large.count {
+            break;
+        }
+        // They are read in the background after the start.
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    ensure!(counted == large.count, "{counted} of {} nodes are counted", large.count);
+    let load = load::run(controller.to(), 1, shape.span, 200, |_, _| get("/metrics"))?;
+    report.rows.push(Row::p99("GET /metrics", &load, 50.0));
     Ok(())
 }
 

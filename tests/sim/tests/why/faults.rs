@@ -7,8 +7,8 @@ use room::Kind;
 use serde_json::json;
 use sim::faults::{Faults, Strike};
 use std::time::Duration;
-use store::ScriptFetch;
 use store::prelude::*;
+use store::{FetchSource, ScriptFetch};
 
 /// The scenes of all faults.
 pub fn all() -> Seen {
@@ -172,7 +172,11 @@ fn a_foreign_fetch() -> Seen {
             let fetched = contact.boot.as_ref().is_some_and(|boot| boot.fetched_from.is_some());
             if fetched && contact.rival.is_none() {
                 let mac = scene.machine.mac.parse().unwrap();
-                let fetch = ScriptFetch { mac, from: [10, 9, 9, 9].into(), at: scene.world.now() };
+                let fetch = ScriptFetch {
+                    by: FetchSource::Nic(mac),
+                    from: [10, 9, 9, 9].into(),
+                    at: scene.world.now(),
+                };
                 scene.world.disk.fetch_script(scene.machine.uuid, fetch).await.unwrap();
             }
             tokio::time::sleep(Duration::from_secs(1)).await;

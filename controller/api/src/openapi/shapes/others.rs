@@ -14,6 +14,10 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
         ("GET", "/" | "/v1" | "/v1/anneal/openapi" | "/v1/healthcheck/alive") => {
             new().responds(200, object())
         }
+        ("GET", "/v1/metrics") => {
+            let text = Some(("text/plain", json!({"type": "string"})));
+            Shape { answers: vec![("200".to_owned(), text)], ..new() }
+        }
         ("GET", "/v1/drivers") => {
             let list = json!({"type": "array", "items": driver()});
             let filters = [("type", 30), ("detail", 30), ("fields", 77)];
