@@ -27,6 +27,7 @@ mod kept_ramdisk;
 pub mod kind;
 pub mod mask;
 pub mod node;
+pub mod phase;
 pub mod plan;
 mod port;
 pub mod power;
