@@ -151,6 +151,9 @@ fn programs(debug: bool) -> Result<PathBuf> {
             .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", flags("--remap-path-prefix"))
             // Names of functions are a tenth of the image, and a panic says file and line without them.
             .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
+            // A fifth less to pull, for a longer build.
+            .env("CARGO_PROFILE_RELEASE_LTO", "fat")
+            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
             .env("CFLAGS_x86_64_unknown_linux_gnu", flags("-ffile-prefix-map")),
     )?;
     Ok(sh::target_dir().join(TARGET).join("release"))

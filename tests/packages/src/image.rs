@@ -73,6 +73,11 @@ fn programs_run(room: &Room, config: &Value) -> Result<()> {
     };
     let version = check(&mut start(&["/usr/bin/ipmitool", "-V"])?)?.stdout;
     ensure!(String::from_utf8_lossy(&version).starts_with("ipmitool version"), "{version:?}");
+    let asks = "/usr/bin/ipmitool -I lanplus -H 127.0.0.1 -p 1 -U u -P p -N 1 -R 1 chassis power status";
+    let asked = start(&asks.split(' ').collect::<Vec<_>>())?.output()?;
+    // It got as far as the BMC, which is not there.
+    let error = String::from_utf8_lossy(&asked.stderr);
+    ensure!(error.trim() == "Error: Unable to establish IPMI v2 / RMCP+ session", "{error:?}");
     for path in ["usr/share/anneal/vmlinuz", "usr/lib/ipxe/snponly.efi", "etc/ssl/certs/ca-certificates.crt"]
     {
         ensure!(room.has(path), "/{path} is missing");
