@@ -1,7 +1,8 @@
 //! The EFI system partition: a FAT 16 file system with one contiguous file, `/EFI/BOOT/BOOTX64.EFI` (Microsoft's FAT
 //! specification 1.03; UEFI 2.10, 3.5.1.1 names the file).
 
-use crate::sizes::{SECTOR, short};
+use crate::sizes::short;
+use iso9660::SECTOR;
 
 /// Bytes of a sector of the FAT.
 const FAT_SECTOR: u64 = 512;

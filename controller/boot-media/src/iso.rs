@@ -1,21 +1,19 @@
 //! The ISO 9660 file system around the others (ECMA-119), with a boot catalogue (El Torito 1.0; UEFI 2.10, 13.3.2.1).
 
 use crate::error::{EFI_IMAGE_MAX, TemplateError};
-use crate::sizes::{SECTOR, short};
+use crate::sizes::short;
+use iso9660::{Descriptor, Record, SECTOR, SYSTEM_AREA, TERMINATOR};
 
 const LABEL: &str = "ANNEAL";
 /// Sectors: what lies before the files.
-const PRIMARY: u64 = 16;
+const PRIMARY: u64 = SYSTEM_AREA;
 const BOOT_RECORD: u64 = 17;
-const TERMINATOR: u64 = 18;
+const END_OF_DESCRIPTORS: u64 = 18;
 const PATH_TABLE: u64 = 19;
 const PATH_TABLE_BIG: u64 = 20;
 const ROOT: u64 = 21;
 const CATALOGUE: u64 = 22;
 const FILES: u64 = 23;
-/// 1 January 2000, UTC.
-const DATE: [u8; 7] = [100, 1, 1, 0, 0, 0, 0];
-const LONG_DATE: &[u8; 17] = b"2000010100000000\0";
 /// The boot information table of isolinux begins here, and is so long.
 const BOOT_INFORMATION: usize = 8;
 const BOOT_INFORMATION_LENGTH: usize = 56;
@@ -68,7 +66,7 @@ impl Layout {
         let parts = vec![
             (PRIMARY, primary(sectors)),
             (BOOT_RECORD, boot_record()),
-            (TERMINATOR, b"\xffCD001\x01".to_vec()),
+            (END_OF_DESCRIPTORS, TERMINATOR.to_vec()),
             (PATH_TABLE, path_table(short(ROOT).to_le_bytes(), 1_u16.to_le_bytes())),
             (PATH_TABLE_BIG, path_table(short(ROOT).to_be_bytes(), 1_u16.to_be_bytes())),
             (ROOT, root(&files)),
@@ -85,29 +83,22 @@ impl Layout {
     }
 }
 
-/// The primary volume descriptor (ECMA-119, 8.4).
 fn primary(sectors: u64) -> Vec<u8> {
-    let text = |text: &str, length: usize| format!("{text:length$}").into_bytes();
-    let mut out = b"\x01CD001\x01\0".to_vec();
-    out.extend(text("", 32));
-    out.extend(text(LABEL, 32));
-    out.extend([0; 8]);
-    out.extend(both32(sectors));
-    out.extend([0; 32]);
-    out.extend([both16(1), both16(1), both16(2048)].concat());
-    out.extend(both32(10));
-    out.extend(short(PATH_TABLE).to_le_bytes());
-    out.extend([0; 4]);
-    out.extend(short(PATH_TABLE_BIG).to_be_bytes());
-    out.extend([0; 4]);
-    out.extend(record(&[0], ROOT, SECTOR, true));
-    for (length, value) in [(128, ""), (128, LABEL), (128, ""), (128, LABEL), (37, ""), (37, ""), (37, "")] {
-        out.extend(text(value, length));
-    }
-    out.extend(LONG_DATE.repeat(2));
-    out.extend(b"0000000000000000\0".repeat(2));
-    out.push(1);
-    out
+    let table = path_table(short(ROOT).to_le_bytes(), 1_u16.to_le_bytes());
+    let descriptor = Descriptor {
+        kind: 1,
+        text: &|text, length| format!("{text:length$}").into_bytes(),
+        system: "",
+        label: LABEL,
+        publisher: LABEL,
+        application: LABEL,
+        sectors: short(sectors),
+        escapes: &[],
+        table_length: short(table.len() as u64),
+        tables: (short(PATH_TABLE), short(PATH_TABLE_BIG)),
+        root: record(&[0], ROOT, SECTOR, true),
+    };
+    descriptor.bytes()
 }
 
 fn boot_record() -> Vec<u8> {
@@ -123,29 +114,16 @@ fn path_table(root: [u8; 4], number: [u8; 2]) -> Vec<u8> {
 }
 
 fn root(files: &[(&[u8], (u64, u64))]) -> Vec<u8> {
-    let mut out = record(&[0], ROOT, SECTOR, true);
-    out.extend(record(&[1], ROOT, SECTOR, true));
+    let mut out = record(&[0], ROOT, SECTOR, true).bytes();
+    out.extend(record(&[1], ROOT, SECTOR, true).bytes());
     for (name, (at, length)) in files {
-        out.extend(record(name, *at, *length, false));
+        out.extend(record(name, *at, *length, false).bytes());
     }
     out
 }
 
-/// A directory record (ECMA-119, 9.1).
-fn record(name: &[u8], at: u64, length: u64, is_directory: bool) -> Vec<u8> {
-    let mut out = vec![0, 0];
-    out.extend(both32(at));
-    out.extend(both32(length));
-    out.extend(DATE);
-    out.extend([if is_directory { 2 } else { 0 }, 0, 0]);
-    out.extend(both16(1));
-    out.push(name.len().to_le_bytes()[0]);
-    out.extend(name);
-    if out.len() % 2 == 1 {
-        out.push(0);
-    }
-    out[0] = out.len().to_le_bytes()[0];
-    out
+fn record(name: &[u8], at: u64, length: u64, is_directory: bool) -> Record<'_> {
+    Record { name, sector: short(at), length: short(length), is_directory, system_use: &[] }
 }
 
 /// What BIOS boots, then what UEFI boots.
@@ -192,13 +170,4 @@ fn with_boot_information(isolinux: &[u8], at: u64) -> Result<Vec<u8>, TemplateEr
         out[at..at + 4].copy_from_slice(&number.to_le_bytes());
     }
     Ok(out)
-}
-
-fn both32(number: u64) -> Vec<u8> {
-    let number = short(number);
-    [number.to_le_bytes(), number.to_be_bytes()].concat()
-}
-
-fn both16(number: u16) -> Vec<u8> {
-    [number.to_le_bytes(), number.to_be_bytes()].concat()
 }

@@ -1,8 +1,5 @@
 //! Sizes that the formats share.
 
-/// A sector of ISO 9660; also a cluster of the FAT, and the alignment of the sections of the EFI program.
-pub(crate) const SECTOR: u64 = 2048;
-
 /// Sizes in bytes of what the medium boots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sizes {

@@ -3,7 +3,8 @@
 
 use crate::error::TemplateError;
 use crate::overlay::OVERLAY;
-use crate::sizes::{SECTOR, Sizes, short};
+use crate::sizes::{Sizes, short};
+use iso9660::SECTOR;
 
 /// Sections are loaded at multiples of this.
 const PAGE: u64 = 4096;

@@ -2,17 +2,14 @@
 //! and in the plain records the names that genisoimage writes with Ironic's options. Nothing in it depends on time or place.
 
 use crate::LABEL;
+use iso9660::{DATE, Descriptor, Record, TERMINATOR};
 
 const SECTOR: usize = 2048;
-/// Sectors before the volume descriptors.
 const SYSTEM_AREA: usize = 16;
 /// Primary, Joliet, terminator.
 const DESCRIPTORS: usize = 3;
 /// For each of both trees one in either byte order; a sector is enough for each.
 const PATH_TABLES: usize = 4;
-/// 1 January 2000, UTC.
-const DATE: [u8; 7] = [100, 1, 1, 0, 0, 0, 0];
-const LONG_DATE: &[u8; 17] = b"2000010100000000\0";
 /// The directory that has the versions.
 const TOP: &str = "openstack";
 
@@ -67,7 +64,7 @@ pub(crate) fn image(versions: &[&str], files: &[File]) -> Vec<u8> {
             put(layout.start(directory, names), &layout.records(directory, names));
         }
     }
-    put(SYSTEM_AREA + 2, b"\xffCD001\x01");
+    put(SYSTEM_AREA + 2, TERMINATOR);
     for (file, start) in files.iter().zip(&layout.starts) {
         put(*start, file.content);
     }
@@ -97,41 +94,25 @@ impl<'a> Layout<'a> {
         SYSTEM_AREA + DESCRIPTORS + PATH_TABLES + tree + directory
     }
 
-    /// A volume descriptor (ECMA-119, 8.4).
     fn descriptor(&self, names: Names) -> Vec<u8> {
-        let text = |text: &str, length: usize| padded(text, length, names);
         let table = self.path_table(names, u32::to_le_bytes, u16::to_le_bytes).len();
-        let first = SYSTEM_AREA + DESCRIPTORS + if names == Names::Primary { 0 } else { 2 };
-        let mut out = vec![if names == Names::Primary { 1 } else { 2 }];
-        out.extend(b"CD001\x01\0");
-        out.extend(text("LINUX", 32));
-        out.extend(text(LABEL, 32));
-        out.extend([0; 8]);
-        out.extend(both32(self.end));
-        let mut escapes = [0; 32];
-        if names == Names::Joliet {
+        let is_primary = names == Names::Primary;
+        let first = SYSTEM_AREA + DESCRIPTORS + if is_primary { 0 } else { 2 };
+        let descriptor = Descriptor {
+            kind: if is_primary { 1 } else { 2 },
+            text: &|text, length| padded(text, length, names),
+            system: "LINUX",
+            label: LABEL,
+            publisher: "ANNEAL",
+            application: "",
+            sectors: number(self.end),
             // UCS-2, level 3.
-            escapes[..3].copy_from_slice(b"%/E");
-        }
-        out.extend(escapes);
-        // One volume of one; the size of a block.
-        out.extend([both16(1), both16(1), both16(SECTOR)].concat());
-        out.extend(both32(table));
-        out.extend(number(first).to_le_bytes());
-        out.extend([0; 4]);
-        out.extend(number(first + 1).to_be_bytes());
-        out.extend([0; 4]);
-        out.extend(record(&[0], self.start(0, names), SECTOR, true, &[]));
-        for (length, value) in
-            [(128, ""), (128, "ANNEAL"), (128, ""), (128, ""), (37, ""), (37, ""), (37, "")]
-        {
-            out.extend(text(value, length));
-        }
-        // Created and changed; it neither expires nor becomes effective.
-        out.extend(LONG_DATE.repeat(2));
-        out.extend(b"0000000000000000\0".repeat(2));
-        out.push(1);
-        out
+            escapes: if is_primary { b"" } else { b"%/E" },
+            table_length: number(table),
+            tables: (number(first), number(first + 1)),
+            root: record(&[0], self.start(0, names), SECTOR, true, &[]),
+        };
+        descriptor.bytes()
     }
 
     /// The table of all directories (ECMA-119, 9.4), in the order of their levels.
@@ -159,20 +140,20 @@ impl<'a> Layout<'a> {
         let rock_ridge = |entry: RockRidge| if names == Names::Primary { entry.bytes() } else { Vec::new() };
         let entry = |index: usize| RockRidge { links: links(index), ..RockRidge::default() };
         let itself = RockRidge { is_root: index == 0, ..entry(index) };
-        let mut out = record(&[0], at(index), SECTOR, true, &rock_ridge(itself));
+        let mut out = record(&[0], at(index), SECTOR, true, &rock_ridge(itself)).bytes();
         let above = rock_ridge(entry(directory.parent));
-        out.extend(record(&[1], at(directory.parent), SECTOR, true, &above));
+        out.extend(record(&[1], at(directory.parent), SECTOR, true, &above).bytes());
         for &child in &directory.children {
             let name = self.directories[child].name;
             let rock_ridge = rock_ridge(RockRidge { name, ..entry(child) });
-            out.extend(record(&identifier(name, true, names), at(child), SECTOR, true, &rock_ridge));
+            out.extend(record(&identifier(name, true, names), at(child), SECTOR, true, &rock_ridge).bytes());
         }
         if directory.children.is_empty() {
             for (file, &start) in self.files.iter().zip(&self.starts) {
                 let rock_ridge =
                     rock_ridge(RockRidge { name: file.name, links: 1, is_file: true, is_root: false });
                 let name = identifier(file.name, false, names);
-                out.extend(record(&name, start, file.content.len(), false, &rock_ridge));
+                out.extend(record(&name, start, file.content.len(), false, &rock_ridge).bytes());
             }
         }
         out
@@ -213,25 +194,14 @@ impl RockRidge<'_> {
     }
 }
 
-/// A directory record (ECMA-119, 9.1).
-fn record(name: &[u8], start: usize, length: usize, is_directory: bool, rock_ridge: &[u8]) -> Vec<u8> {
-    let mut out = vec![0, 0];
-    out.extend(both32(start));
-    out.extend(both32(length));
-    out.extend(DATE);
-    out.extend([if is_directory { 2 } else { 0 }, 0, 0]);
-    out.extend(both16(1));
-    out.push(short_length(name));
-    out.extend(name);
-    if out.len() % 2 == 1 {
-        out.push(0);
-    }
-    out.extend(rock_ridge);
-    if out.len() % 2 == 1 {
-        out.push(0);
-    }
-    out[0] = short_length(&out);
-    out
+fn record<'a>(
+    name: &'a [u8],
+    start: usize,
+    length: usize,
+    is_directory: bool,
+    system_use: &'a [u8],
+) -> Record<'a> {
+    Record { name, sector: number(start), length: number(length), is_directory, system_use }
 }
 
 /// The name in a record.
@@ -271,15 +241,8 @@ fn short_length(bytes: &[u8]) -> u8 {
     u8::try_from(bytes.len()).unwrap_or(u8::MAX)
 }
 
-/// In both byte orders.
-fn both32(value: usize) -> Vec<u8> {
-    let value = number(value);
-    [value.to_le_bytes(), value.to_be_bytes()].concat()
-}
-
-fn both16(value: usize) -> Vec<u8> {
-    let value = u16::try_from(value).unwrap_or(u16::MAX);
-    [value.to_le_bytes(), value.to_be_bytes()].concat()
+fn both32(value: usize) -> [u8; 8] {
+    iso9660::both32(number(value))
 }
 
 #[cfg(test)]
