@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use reqwest::{Client, ClientBuilder, Method, StatusCode};
 use serde_json::{Value, json};
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,20 @@ impl Api {
     /// When no HTTP client can be made.
     pub fn new(endpoint: &str, version: &'static str, limit: Duration) -> Result<Self> {
         let client = client(limit).build()?;
+        Ok(Self { endpoint: endpoint.to_owned(), version, client })
+    }
+
+    /// The same, asked from this address of the machine.
+    ///
+    /// # Errors
+    /// When no HTTP client can be made.
+    pub fn from_address(
+        endpoint: &str,
+        version: &'static str,
+        limit: Duration,
+        from: IpAddr,
+    ) -> Result<Self> {
+        let client = client(limit).local_address(from).build()?;
         Ok(Self { endpoint: endpoint.to_owned(), version, client })
     }
 

@@ -13,11 +13,18 @@ const START: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(100);
 /// Known to every helper of this crate.
 const VERSION: &str = "1.82";
+/// Longest wait of an operator for an answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Operators work at different machines: one address has at most 128 connections (`[connections] operators_per_address`).
+const DESK: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+const OF_SILENT_BMCS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 
 /// A running controller; dropping it kills the process.
 pub struct Controller {
     /// What enrols nodes and asks for verbs.
     pub operator: Operator,
+    /// What asks for verbs of nodes whose BMCs are silent.
+    pub of_silent_bmcs: Operator,
     /// The same API, asked directly.
     pub api: Api,
     /// The ports.
@@ -79,8 +86,9 @@ impl Controller {
         let endpoint = format!("http://{operators}");
         let encrypted = Route::encrypted(agents, Ipv4Addr::LOCALHOST)?;
         let ports = Ports { operators, agents, boot, encrypted };
-        let api = Api::new(&endpoint, VERSION, Duration::from_secs(60))?;
-        let mut started = Self { operator: Operator::new(&endpoint)?, api, ports, process };
+        let from = |address: Ipv4Addr| Api::from_address(&endpoint, VERSION, PATIENCE, address.into());
+        let (operator, of_silent_bmcs) = (Operator::new(&endpoint)?, Operator::of(from(OF_SILENT_BMCS)?));
+        let mut started = Self { operator, of_silent_bmcs, api: from(DESK)?, ports, process };
         started.wait().await.with_context(|| program.display().to_string())?;
         Ok(started)
     }

@@ -31,7 +31,7 @@ pub async fn run(number: u16, controller: Arc<Controller>, mut states: States) -
     ensure!(status == 201, "{status} {node}");
     let uuid = node["uuid"].as_str().context("a new node has a UUID")?;
     loop {
-        controller.operator.provision(uuid, "manage").await?;
+        controller.of_silent_bmcs.provision(uuid, "manage").await?;
         let at = |state: &'static str| {
             move |states: &std::collections::BTreeMap<String, bench::operator::NodeView>| {
                 states.get(uuid).is_some_and(|node| node.state == state)
