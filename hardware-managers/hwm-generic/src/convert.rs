@@ -57,7 +57,6 @@ pub(crate) fn erased(disk: &Disk, record: Record) -> DiskRecord {
     let fallback =
         |(method, error): (block::Method, String)| Fallback { method: method.as_str().into(), error };
     DiskRecord {
-        outcome,
         reason,
         method: record.method.map(|method| method.as_str().to_owned()),
         level: reached.map(|method| method.level(disk.rotational).as_str().to_owned()),
@@ -74,7 +73,6 @@ pub(crate) fn erased(disk: &Disk, record: Record) -> DiskRecord {
 pub(crate) fn metadata_erased(disk: &Disk, record: MetadataRecord) -> DiskRecord {
     let (outcome, reason) = outcome(record.ending, Outcome::MetadataErased);
     DiskRecord {
-        outcome,
         reason,
         method: Some(ERASE_METADATA.to_owned()),
         bytes_erased: record.bytes_erased,

@@ -247,7 +247,7 @@ fn run_one(
             if then_metadata { convert::after(tried, metadata()) } else { tried }
         }
     };
-    let late = record.outcome == Outcome::Failed && !context.is_cancelled() && limits.deadline.passed();
+    let late = is_late(record.outcome, context.is_cancelled(), limits.deadline.passed());
     let reason = match record.reason {
         Some(reason) if late => Some(format!("{}: {reason}", limits.deadline.text())),
         reason => reason,
@@ -258,6 +258,11 @@ fn run_one(
     tracing::info!(device = %watcher.device, ?outcome, method = record.method, reason, "disk done");
     watcher.done();
     DiskRecord { started_at: Some(started_at), finished_at: Some(unix_now()), ..record }
+}
+
+/// Whether the deadline, and neither the disk nor a cancelled step, ended an erase.
+fn is_late(outcome: Outcome, cancelled: bool, passed: bool) -> bool {
+    outcome == Outcome::Failed && !cancelled && passed
 }
 
 /// Whether an express erase goes on with the metadata after its single command. What a locked drive shows is not where its
@@ -392,6 +397,18 @@ mod tests {
         assert!(!metadata_is_left(&failed, &locked));
         for ending in [Ending::Erased, Ending::Cancelled] {
             assert!(!metadata_is_left(&ending, &Probe::default()), "{ending:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_disk_that_the_deadline_ended_names_the_deadline() {
+        assert!(is_late(Outcome::Failed, false, true));
+        for (outcome, cancelled, passed) in [
+            (Outcome::Failed, false, false),
+            (Outcome::Failed, true, true),
+            (Outcome::Erased, false, true),
+        ] {
+            assert!(!is_late(outcome, cancelled, passed), "{outcome:?} {cancelled} {passed}");
         }
     }
 
