@@ -237,6 +237,19 @@ mod tests {
             assert_eq!((failed.bytes_erased, failed.fallbacks.len()), (7, 1));
         }
     }
+
+    #[test]
+    fn the_record_of_a_metadata_erase_has_what_was_written_and_why_it_failed() {
+        let disk = Disk { size: 8, ..Disk::default() };
+        let record =
+            |ending| MetadataRecord { ending, bytes_erased: 5, removed: Vec::new(), verification: None };
+        let done = metadata_erased(&disk, record(Ending::Erased));
+        assert_eq!((done.outcome, done.reason.as_deref()), (Outcome::MetadataErased, None));
+        assert_eq!((done.bytes_erased, done.size), (5, 8));
+        let failed = metadata_erased(&disk, record(Ending::Failed("bad sector".to_owned())));
+        assert_eq!((failed.outcome, failed.reason.as_deref()), (Outcome::Failed, Some("bad sector")));
+        assert_eq!(failed.bytes_erased, 5, "what was written before it failed");
+    }
 }
 
 #[cfg(test)]

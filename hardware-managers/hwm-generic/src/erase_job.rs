@@ -401,13 +401,29 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_did_not_begin_lists_each_disk_as_skipped() {
+        let disks = ["a", "b"].map(|serial| Disk { serial: Some(serial.to_owned()), ..Disk::default() });
+        let error = not_begun(&disks, "md0 is busy".to_owned(), "not touched: it is in use");
+        let StepError::Failed { reason, report } = error else { panic!("{error:?}") };
+        assert_eq!(reason, "nothing was written to any disk: md0 is busy");
+        let report = serde_json::to_value(report).unwrap();
+        for (disk, serial) in ["a", "b"].into_iter().enumerate() {
+            let record = &report["disks"][disk];
+            assert_eq!(
+                (&record["serial"], &record["outcome"]),
+                (&serial.into(), &"skipped".into()),
+                "{report}"
+            );
+            assert_eq!(record["reason"], "not touched: it is in use");
+        }
+    }
+
+    #[test]
     fn only_a_disk_that_the_deadline_ended_names_the_deadline() {
         assert!(is_late(Outcome::Failed, false, true));
-        for (outcome, cancelled, passed) in [
-            (Outcome::Failed, false, false),
-            (Outcome::Failed, true, true),
-            (Outcome::Erased, false, true),
-        ] {
+        for (outcome, cancelled, passed) in
+            [(Outcome::Failed, false, false), (Outcome::Failed, true, true), (Outcome::Erased, false, true)]
+        {
             assert!(!is_late(outcome, cancelled, passed), "{outcome:?} {cancelled} {passed}");
         }
     }
