@@ -31,6 +31,7 @@ pub mod driver_queries;
 mod drivers;
 pub mod endpoint;
 mod error;
+mod events;
 mod fields;
 mod first_page;
 mod format;
@@ -75,6 +76,7 @@ pub use driver_queries::{
     BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
     Validity,
 };
+pub use events::feed::EventFeed;
 pub use http_server::ClientAddress;
 pub use lock_waits::LockWaits;
 pub use metrics_text::MetricsText;

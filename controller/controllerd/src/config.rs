@@ -2,9 +2,11 @@
 //! compares the two.
 
 mod boot;
+mod events;
 mod metrics;
 
 pub use boot::{Boot, DhcpMode};
+pub use events::EventSettings;
 pub use metrics::MetricsSettings;
 
 use crate::connections::Connections;
@@ -43,6 +45,7 @@ pub struct Config {
     pub bundles: Bundles,
     pub images: images::Settings,
     pub metrics: MetricsSettings,
+    pub events: EventSettings,
 }
 
 /// `log_format`
@@ -124,6 +127,7 @@ impl Default for Config {
             bundles: Bundles::default(),
             images: images::Settings::default(),
             metrics: MetricsSettings::default(),
+            events: EventSettings::default(),
         }
     }
 }
@@ -301,6 +305,7 @@ impl Config {
         self.images.check().map_err(anyhow::Error::msg)?;
         ensure!((1..=4096).contains(&self.bundles.max_mib), "bundles.max_mib must be 1 to 4096");
         self.metrics.check()?;
+        self.events.check(self.connections.operators)?;
         self.boot.check_hello_url()?;
         self.boot.check_dns()?;
         if self.boot.enabled {
@@ -473,6 +478,7 @@ mod tests {
         assert!(wrong("node_cache_mib = 67108864").contains("node_cache_mib"));
         assert!(wrong("[agent]\nrequests_burst = 0").contains("agent.requests_burst"));
         assert!(wrong("[connections]\nidle_timeout_s = 0").contains("connections.idle_timeout_s"));
+        assert!(wrong("[events]\nkeep_days = 0").contains("events.keep_days"));
         assert!(wrong("[connections]\nboot = 1").contains("connections.boot_per_address"));
         assert!(wrong("[conductor]\nagent_silence_s = 1").contains("agent_silence_s"));
         assert!(wrong("[conductor.clean_step_priority_override]\nerase = 1.0").contains("interface.step"));

@@ -12,6 +12,7 @@ mod database_key;
 mod database_url;
 mod directory;
 mod drivers;
+mod event_retention;
 mod identity;
 mod image_store;
 mod listeners;
@@ -143,6 +144,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         lock_waits: api::LockWaits::default(),
         remarks: remarks.clone(),
         members: members.clone(),
+        events: api::EventFeed::new(config.events.max_streams, stop.clone()),
         metrics: metrics_listener::text(&metrics),
         settings: config.api_settings(),
     };
@@ -174,6 +176,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         .inserting(Arc::new(media));
     let executor = metrics.executor(Arc::new(executor));
     let issuer = CertificateIssuer::new(certificate_key, &config.name()).at(&config.conductor.site);
+    let retention_clock = clock.clone();
     let conductor = Conductor::new(store, executor, clock, config.conductor.clone(), members, issuer);
     conductor.observe(metrics.observer());
     let conducting = conductor.run(stop.clone());
@@ -185,17 +188,25 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     if is_upgrade {
         operator_token::explain();
     }
-    keep_up(&config, database, limit, &mut services);
+    keep_up(&config, database, retention_clock, limit, &mut services);
     tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
     serve(services, &stop).await
 }
 
-/// What goes on alongside the work: the log, the note of the newest epoch, the check of the database.
-fn keep_up(config: &Config, database: Database, limit: LogLimit, services: &mut Services) {
+/// What goes on alongside the work: the log, old events, the note of the newest epoch, the check of the database.
+fn keep_up(
+    config: &Config,
+    database: Database,
+    clock: Arc<dyn Clock>,
+    limit: LogLimit,
+    services: &mut Services,
+) {
     services.start("the limit on the log", limit.report());
     let (noted, state_dir) = (database.clone(), config.state_dir.clone());
     services
         .start("the note of the newest epoch", async move { newest_epoch::keep(&state_dir, &noted).await });
+    let retention = event_retention::keep(database.store(), clock, config.events.kept());
+    services.start("the deletion of old events", retention);
     services.start("the check of the database", database.check(config.database_check_hours));
 }
 

@@ -260,7 +260,7 @@ mod tests {
         }
         // Its certificate stays.
         let gone = source.node(Uuid::from_u128(2)).await.unwrap();
-        source.delete_node(gone.uuid, gone.version).await.unwrap();
+        source.delete_node(gone.uuid, gone.version, vec![]).await.unwrap();
         let epoch = source.last_epoch().await.unwrap();
         assert_eq!(epoch, 3);
 

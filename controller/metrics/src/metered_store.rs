@@ -11,9 +11,9 @@ use model::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{
-    AgentStore, Bell, ConductorStore, HeartbeatRecord, Inspected, Lease, NodePage, NodeQuery, NodeStore,
-    ResourcePage, ResourceQuery, ResourceStore, ResourceWrite, Result, ScriptFetch, ScriptGrant, StepKind,
-    Store, StoreError, TokenGrant, TokenRequest,
+    AgentStore, Bell, ConductorStore, EventCursor, EventPage, EventStore, HeartbeatRecord, Inspected,
+    KeptEvents, Lease, NodePage, NodeQuery, NodeStore, ResourcePage, ResourceQuery, ResourceStore,
+    ResourceWrite, Result, ScriptFetch, ScriptGrant, StepKind, Store, StoreError, TokenGrant, TokenRequest,
 };
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -73,7 +73,7 @@ timed!(NodeStore {
     async fn node_page_once(query: NodeQuery) -> Result<NodePage>;
     async fn shards(project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>>;
     async fn nodes_in(states: &[ProvisionState]) -> Result<Vec<Node>>;
-    async fn delete_node(uuid: Uuid, version: u64) -> Result<()>;
+    async fn delete_node(uuid: Uuid, version: u64, events: Vec<Event>) -> Result<()>;
     async fn history(node: Uuid) -> Result<Vec<Event>>;
     async fn certificates(node: Uuid) -> Result<Vec<Certificate>>;
     async fn certificate(id: &str) -> Result<Certificate>;
@@ -105,6 +105,12 @@ timed!(NodeStore {
         self.store.bell()
     }
 });
+
+timed!(EventStore {
+    async fn events(after: Option<EventCursor>, limit: usize) -> Result<EventPage>;
+    async fn newest_event() -> Result<EventCursor>;
+    async fn prune_events(kept: KeptEvents, now: Timestamp) -> Result<u64>;
+} with {});
 
 timed!(AgentStore {
     async fn contact(node: Uuid) -> Result<Contact>;

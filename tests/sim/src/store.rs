@@ -21,8 +21,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use store::prelude::*;
 use store::{
-    Bell, HeartbeatRecord, Inspected, Lease, NodePage, NodeQuery, ResourcePage, ResourceQuery, ResourceWrite,
-    Result, ScriptFetch, ScriptGrant, StoreError, TokenGrant, TokenRequest,
+    Bell, EventCursor, EventPage, HeartbeatRecord, Inspected, KeptEvents, Lease, NodePage, NodeQuery,
+    ResourcePage, ResourceQuery, ResourceWrite, Result, ScriptFetch, ScriptGrant, StoreError, TokenGrant,
+    TokenRequest,
 };
 use tokio::task::yield_now;
 use tokio::time::sleep;
@@ -184,8 +185,8 @@ impl NodeStore for WatchedStore {
         self.write_node(read_at, &events, lease, write).await
     }
 
-    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
-        self.write(json!({"delete": uuid}), self.world.disk.delete_node(uuid, version)).await
+    async fn delete_node(&self, uuid: Uuid, version: u64, events: Vec<Event>) -> Result<()> {
+        self.write(json!({"delete": uuid}), self.world.disk.delete_node(uuid, version, events)).await
     }
 
     async fn history(&self, node: Uuid) -> Result<Vec<Event>> {
@@ -235,6 +236,21 @@ impl NodeStore for WatchedStore {
 
     fn bell(&self) -> &Bell {
         &self.bell
+    }
+}
+
+#[async_trait]
+impl EventStore for WatchedStore {
+    async fn events(&self, after: Option<EventCursor>, limit: usize) -> Result<EventPage> {
+        self.read(self.world.disk.events(after, limit)).await
+    }
+
+    async fn newest_event(&self) -> Result<EventCursor> {
+        self.read(self.world.disk.newest_event()).await
+    }
+
+    async fn prune_events(&self, kept: KeptEvents, now: Timestamp) -> Result<u64> {
+        self.write(json!("prune"), self.world.disk.prune_events(kept, now)).await
     }
 }
 

@@ -24,6 +24,9 @@ const TABLE: &[Row] = &[
     // Of the nodes that the caller sees.
     ("anneal:certificate:get", [READER, READER, READER, READER]),
     ("anneal:certificate:log", [READER, NO_ROLE, NO_ROLE, NO_ROLE]),
+    // Of the nodes whose history the caller may read.
+    ("anneal:event:list", [READER, READER, READER, READER]),
+    ("anneal:event:list_all", [READER, NO_ROLE, NO_ROLE, NO_ROLE]),
     // Of all nodes together.
     ("anneal:metrics:get", [READER, NO_ROLE, NO_ROLE, NO_ROLE]),
     // What an owner may not do: pull a disk that still holds data and have its node pass as erased.

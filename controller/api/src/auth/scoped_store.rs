@@ -7,15 +7,16 @@ use super::identity::Owners;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
 use model::{
-    Bundle, Catalogue, Certificate, ConductorReport, Event, Inventory, Node, Resource, ResourceKind, Scope,
-    Timestamp,
+    Bundle, Catalogue, Certificate, ConductorReport, Event, Inventory, LoggedEvent, Node, Resource,
+    ResourceKind, Scope, Timestamp,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{
-    AgentStore, ApiStore, Bell, HeartbeatRecord, Lease, NodeFilter, NodePage, NodeQuery, NodeStore, Noun,
-    Ownership, ResourceFilter, ResourcePage, ResourceQuery, ResourceStore, ResourceWrite, Result,
-    ScriptFetch, ScriptGrant, StepKind, StoreError, TokenGrant, TokenRequest,
+    AgentStore, ApiStore, Bell, EventCursor, EventPage, EventStore, HeartbeatRecord, KeptEvents, Lease,
+    NodeFilter, NodePage, NodeQuery, NodeStore, Noun, Ownership, ResourceFilter, ResourcePage, ResourceQuery,
+    ResourceStore, ResourceWrite, Result, ScriptFetch, ScriptGrant, StepKind, StoreError, TokenGrant,
+    TokenRequest,
 };
 use uuid::Uuid;
 
@@ -128,9 +129,9 @@ impl NodeStore for ProjectScopedStore {
         self.needs(node.uuid).await?;
         self.store.update_node(node, events, lease).await
     }
-    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
+    async fn delete_node(&self, uuid: Uuid, version: u64, events: Vec<Event>) -> Result<()> {
         self.needs(uuid).await?;
-        self.store.delete_node(uuid, version).await
+        self.store.delete_node(uuid, version, events).await
     }
     async fn history(&self, node: Uuid) -> Result<Vec<Event>> {
         if self.has(node).await? { self.store.history(node).await } else { Ok(Vec::new()) }
@@ -173,6 +174,42 @@ impl NodeStore for ProjectScopedStore {
     /// It says no more than that something about a node changed.
     fn bell(&self) -> &Bell {
         self.store.bell()
+    }
+}
+
+#[async_trait]
+impl EventStore for ProjectScopedStore {
+    /// The events of the nodes that the project sees now; of deleted nodes, those of which it was owner or lessee then.
+    async fn events(&self, after: Option<EventCursor>, limit: usize) -> Result<EventPage> {
+        let mut page = self.store.events(after, limit).await?;
+        let Some(project) = &self.project else { return Ok(EventPage { events: Vec::new(), ..page }) };
+        let mut known: BTreeMap<Uuid, Option<Owners>> = BTreeMap::new();
+        for (_, event) in &mut page.events {
+            let now = match known.get(&event.node) {
+                Some(now) => now.clone(),
+                None => match self.store.shared_node(event.node).await {
+                    Ok(node) => Some(Owners::of(&node)),
+                    Err(StoreError::NotFound { .. }) => None,
+                    Err(error) => return Err(error),
+                },
+            };
+            known.insert(event.node, now.clone());
+            if let Some(Owners { owner, lessee }) = now {
+                (event.owner, event.lessee) = (owner, lessee);
+            }
+        }
+        let shown = |event: &LoggedEvent| {
+            [&event.owner, &event.lessee].into_iter().any(|of| of.as_deref() == Some(project.as_str()))
+        };
+        page.events.retain(|(_, event)| shown(event));
+        Ok(page)
+    }
+    /// A place says nothing of an event.
+    async fn newest_event(&self) -> Result<EventCursor> {
+        self.store.newest_event().await
+    }
+    async fn prune_events(&self, _kept: KeptEvents, _now: Timestamp) -> Result<u64> {
+        Err(StoreError::failed("deleting old events is none of a project's"))
     }
 }
 

@@ -133,6 +133,7 @@ impl Api {
             certificate_key: None,
             lock_waits: LockWaits::default(),
             remarks: Default::default(),
+            events: Default::default(),
             metrics: api::MetricsText::of(String::new),
             members: members.clone(),
             settings: Settings { public_endpoint: "http://127.0.0.1:6385".into(), ..settings },

@@ -117,7 +117,7 @@ pub async fn a_node_is_deleted_with_its_resources<S: Store>(store: Arc<S>) {
     let its = of_node(&*store, kind, &other, "its").await;
     let free = create(&*store, resource(kind, "free", 5)).await.unwrap();
     assert_eq!(store.resources(kind, Some(node.uuid)).await.unwrap(), [mine]);
-    store.delete_node(node.uuid, node.version).await.unwrap();
+    store.delete_node(node.uuid, node.version, vec![]).await.unwrap();
     assert_eq!(store.resources(kind, Some(node.uuid)).await.unwrap(), []);
     assert_eq!(store.resources(kind, None).await.unwrap(), [its, free]);
 }

@@ -60,6 +60,9 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
             new().query(&["node"]).responds(200, closed(json!({"certificates": list}), &["certificates"]))
         }
         ("GET", "/v1/anneal/certificates/{id}") => new().responds(200, object()),
+        ("GET", "/v1/anneal/events") => {
+            new().query(&["after", "limit", "node", "type"]).responds(200, super::events::page())
+        }
         ("GET", "/v1/anneal/certificate_key") => {
             let change = json!({"type": "object", "required": ["by_old", "by_new"]});
             let changes = json!({"type": "array", "items": change});

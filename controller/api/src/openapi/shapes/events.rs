@@ -1,0 +1,45 @@
+//! The answer of `/v1/anneal/events`.
+
+use crate::openapi::types::{closed, text, text_or_null};
+use model::{EventKind, ProvisionState};
+use serde_json::{Value, json};
+
+/// A page of events.
+pub(super) fn page() -> Value {
+    let events = json!({"type": "array", "items": event()});
+    let fields = json!({"events": events, "next": text(), "more": {"type": "boolean"}});
+    closed(fields, &["events", "next", "more"])
+}
+
+fn event() -> Value {
+    let uuid = || json!({"type": "string", "format": "uuid"});
+    let states = ProvisionState::ALL.iter().map(|state| Value::from(state.as_str()));
+    let states: Vec<Value> = states.chain([Value::Null]).collect();
+    let state = || json!({"enum": states});
+    let certificate = closed(
+        json!({"id": text(), "number": {"type": "integer"}, "finding": text()}),
+        &["id", "number", "finding"],
+    );
+    let fields = json!({
+        "cursor": text(),
+        "uuid": uuid(),
+        "at": {"type": "string", "format": "date-time"},
+        "type": {"type": "string", "enum": EventKind::ALL.map(EventKind::as_str)},
+        "severity": {"type": "string", "enum": ["INFO", "ERROR"]},
+        "text": text(),
+        "node_uuid": uuid(),
+        "node_name": text_or_null(),
+        "previous_provision_state": state(),
+        "provision_state": state(),
+        "target_provision_state": state(),
+        "command_id": text_or_null(),
+        "certificate": {"anyOf": [certificate, {"type": "null"}]},
+        "request_id": text_or_null(),
+        "user": text_or_null(),
+        "project": text_or_null(),
+        "address": text_or_null(),
+    });
+    let members: Vec<String> = fields.as_object().into_iter().flat_map(|all| all.keys().cloned()).collect();
+    let members: Vec<&str> = members.iter().map(String::as_str).collect();
+    closed(fields.clone(), &members)
+}
