@@ -13,6 +13,7 @@ mod configdrives;
 mod disks;
 mod docs;
 mod erase_plan;
+mod events;
 mod hellos;
 mod history;
 mod images;

@@ -305,7 +305,7 @@ impl Config {
         self.images.check().map_err(anyhow::Error::msg)?;
         ensure!((1..=4096).contains(&self.bundles.max_mib), "bundles.max_mib must be 1 to 4096");
         self.metrics.check()?;
-        self.events.check(self.connections.operators)?;
+        self.events.check()?;
         self.boot.check_hello_url()?;
         self.boot.check_dns()?;
         if self.boot.enabled {

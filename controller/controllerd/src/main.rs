@@ -144,7 +144,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         lock_waits: api::LockWaits::default(),
         remarks: remarks.clone(),
         members: members.clone(),
-        events: api::EventFeed::new(config.events.max_streams, stop.clone()),
+        events: api::EventFeed::new(config.events.streams(config.connections.operators), stop.clone()),
         metrics: metrics_listener::text(&metrics),
         settings: config.api_settings(),
     };

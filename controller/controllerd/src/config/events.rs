@@ -21,15 +21,20 @@ impl Default for EventSettings {
 }
 
 impl EventSettings {
-    /// Check what the types do not. A stream holds a connection of an operator: some stay for others.
-    pub fn check(&self, operators: usize) -> Result<()> {
+    /// Check what the types do not.
+    pub fn check(&self) -> Result<()> {
         ensure!((1..=3650).contains(&self.keep_days), "events.keep_days must be 1 to 3650");
         ensure!(
             (1000..=100_000_000).contains(&self.keep_events),
             "events.keep_events must be 1000 to 100000000"
         );
-        ensure!(self.max_streams < operators, "events.max_streams must be below connections.operators");
+        ensure!(self.max_streams <= 100_000, "events.max_streams must be at most 100000");
         Ok(())
+    }
+
+    /// Most streams of events. Each holds a connection of an operator: half of those stay for others.
+    pub fn streams(&self, operators: usize) -> usize {
+        self.max_streams.min(operators / 2)
     }
 
     /// How many events are kept.
@@ -46,14 +51,13 @@ mod tests {
     #[test]
     fn a_stream_leaves_connections_for_others() {
         let settings = EventSettings::default();
-        assert!(settings.check(1024).is_ok());
-        let refused = settings.check(256).unwrap_err().to_string();
-        assert!(refused.contains("events.max_streams"), "{refused}");
+        assert!(settings.check().is_ok());
+        assert_eq!((settings.streams(1024), settings.streams(256), settings.streams(1)), (256, 128, 0));
         for wrong in [
             EventSettings { keep_days: 0, ..settings.clone() },
             EventSettings { keep_events: 999, ..settings.clone() },
         ] {
-            assert!(wrong.check(1024).is_err(), "{wrong:?}");
+            assert!(wrong.check().is_err(), "{wrong:?}");
         }
         assert_eq!(settings.kept().age, Duration::from_secs(30 * 24 * 3600));
     }
