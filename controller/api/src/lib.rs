@@ -77,6 +77,7 @@ pub use driver_queries::{
     Validity,
 };
 pub use events::feed::EventFeed;
+pub use events::view::view as view_event;
 pub use http_server::ClientAddress;
 pub use lock_waits::LockWaits;
 pub use metrics_text::MetricsText;

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use webhooks::Webhook;
 
 /// Most MiB of nodes that are kept in memory; above, a wrong unit is more likely than a machine that has so many.
 const MAX_NODE_CACHE_MIB: usize = 1 << 20;
@@ -46,6 +47,7 @@ pub struct Config {
     pub images: images::Settings,
     pub metrics: MetricsSettings,
     pub events: EventSettings,
+    pub webhooks: BTreeMap<String, Webhook>,
 }
 
 /// `log_format`
@@ -128,6 +130,7 @@ impl Default for Config {
             images: images::Settings::default(),
             metrics: MetricsSettings::default(),
             events: EventSettings::default(),
+            webhooks: BTreeMap::new(),
         }
     }
 }
@@ -306,6 +309,9 @@ impl Config {
         ensure!((1..=4096).contains(&self.bundles.max_mib), "bundles.max_mib must be 1 to 4096");
         self.metrics.check()?;
         self.events.check()?;
+        for (name, webhook) in &self.webhooks {
+            webhook.check().map_err(|why| anyhow::anyhow!("webhooks.{name}: {why}"))?;
+        }
         self.boot.check_hello_url()?;
         self.boot.check_dns()?;
         if self.boot.enabled {

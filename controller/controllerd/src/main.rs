@@ -51,6 +51,7 @@ use store::{Clock, Members, SystemClock};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use webhooks::Courier;
 
 /// Gives memory back to the system after many requests: glibc's allocator keeps it (docs/decisions/0032).
 #[global_allocator]
@@ -176,7 +177,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         .inserting(Arc::new(media));
     let executor = metrics.executor(Arc::new(executor));
     let issuer = CertificateIssuer::new(certificate_key, &config.name()).at(&config.conductor.site);
-    let retention_clock = clock.clone();
+    let other_clock = clock.clone();
     let conductor = Conductor::new(store, executor, clock, config.conductor.clone(), members, issuer);
     conductor.observe(metrics.observer());
     let conducting = conductor.run(stop.clone());
@@ -188,9 +189,30 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     if is_upgrade {
         operator_token::explain();
     }
-    keep_up(&config, database, retention_clock, limit, &mut services);
+    deliver_events(&config, &database, &other_clock, &stop, &mut services)?;
+    keep_up(&config, database, other_clock, limit, &mut services);
     tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
     serve(services, &stop).await
+}
+
+/// Deliver events to the webhooks of the configuration.
+fn deliver_events(
+    config: &Config,
+    database: &Database,
+    clock: &Arc<dyn Clock>,
+    stop: &CancellationToken,
+    services: &mut Services,
+) -> Result<()> {
+    for (name, webhook) in &config.webhooks {
+        let courier = Courier::new(name, webhook.clone(), database.store(), clock.clone(), &config.name())
+            .map_err(|why| anyhow::anyhow!("webhooks.{name}: {why}"))?;
+        let stopped = stop.clone();
+        services.start(format!("the webhook {name}"), async move {
+            courier.run(stopped).await;
+            Ok(())
+        });
+    }
+    Ok(())
 }
 
 /// What goes on alongside the work: the log, old events, the note of the newest epoch, the check of the database.

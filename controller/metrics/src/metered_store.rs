@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
 use model::boot::Boot;
 use model::{
-    Bundle, Catalogue, Certificate, ConductorReport, Event, EventKind, Inventory, Node, ProvisionState,
-    Resource, ResourceKind, Scope, Timestamp,
+    Bundle, Catalogue, Certificate, ConductorReport, DeadLetter, Delivery, Event, EventKind, Inventory, Node,
+    ProvisionState, Resource, ResourceKind, Scope, Timestamp,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -110,6 +110,12 @@ timed!(EventStore {
     async fn events(after: Option<EventCursor>, limit: usize) -> Result<EventPage>;
     async fn newest_event() -> Result<EventCursor>;
     async fn prune_events(kept: KeptEvents, now: Timestamp) -> Result<u64>;
+    async fn take_webhook(webhook: &str, holder: &str, now: Timestamp, until: Timestamp) -> Result<Option<Delivery>>;
+    async fn put_delivery(delivery: Delivery, letter: Option<DeadLetter>) -> Result<bool>;
+    async fn deliveries() -> Result<Vec<Delivery>>;
+    async fn dead_letters(webhook: &str, only_retried: bool, limit: usize) -> Result<Vec<DeadLetter>>;
+    async fn put_dead_letter(letter: DeadLetter) -> Result<()>;
+    async fn remove_dead_letter(webhook: &str, place: u64) -> Result<()>;
 } with {});
 
 timed!(AgentStore {

@@ -44,6 +44,7 @@ pub mod storage;
 mod table;
 pub mod time;
 pub mod traits;
+mod webhook;
 pub mod why;
 
 pub use abilities::Abilities;
@@ -66,3 +67,4 @@ pub use root_device::DiskIdentity;
 pub use run::{Cursor, Logs, Run};
 pub use step::{Catalogue, CatalogueStep, PlannedStep, RequestedStep, StepKind, StepResult};
 pub use time::Timestamp;
+pub use webhook::{DeadLetter, Delivery};

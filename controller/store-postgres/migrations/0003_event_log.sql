@@ -27,3 +27,18 @@ BEGIN
 END $$;
 CREATE TRIGGER event_is_logged AFTER INSERT ON event
     FOR EACH ROW WHEN (NOT NEW.logged) EXECUTE FUNCTION event_is_logged();
+
+-- How far each webhook got the events, and which controller delivers them.
+CREATE TABLE webhook (
+    name text COLLATE "C" PRIMARY KEY,
+    doc  text NOT NULL
+);
+
+-- Events that a webhook was not given, by the number of the event. `retry`: a user asked for another try.
+CREATE TABLE dead_letter (
+    webhook text COLLATE "C" NOT NULL,
+    place   bigint NOT NULL,
+    retry   boolean NOT NULL,
+    doc     text NOT NULL,
+    PRIMARY KEY (webhook, place)
+);

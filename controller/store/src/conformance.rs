@@ -22,6 +22,7 @@ mod random;
 mod resource_lists;
 mod resources;
 mod samples;
+mod webhooks;
 
 use crate::Store;
 use std::sync::Arc;
@@ -116,6 +117,9 @@ async fn check_what_belongs_to_them<S: Store + 'static>(make: impl AsyncFn() -> 
         events::a_reader_skips_no_event_of_many_writers,
         events::old_events_are_deleted,
         events::few_events_are_deleted_at_once,
+        webhooks::one_controller_delivers_a_webhook,
+        webhooks::of_two_at_once_one_gets_the_webhook,
+        webhooks::dead_letters_are_kept_until_they_are_taken_away,
         lease::one_holder_at_a_time,
         lease::of_two_conductors_at_once_one_gets_the_lease,
         lease::a_lease_taken_over_fences_the_old_holder,

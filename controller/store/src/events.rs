@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::event_cursor::EventCursor;
 use crate::event_page::{EventPage, KeptEvents};
 use async_trait::async_trait;
-use model::Timestamp;
+use model::{DeadLetter, Delivery, Timestamp};
 
 /// The log of the events of all nodes. A write adds its events to it in the same transaction.
 ///
@@ -22,4 +22,24 @@ pub trait EventStore: Send + Sync {
     async fn newest_event(&self) -> Result<EventCursor>;
     /// Delete from the oldest on what is not kept, at most [`KeptEvents::AT_ONCE`] events; how many were deleted.
     async fn prune_events(&self, kept: KeptEvents, now: Timestamp) -> Result<u64>;
+
+    /// Take a webhook for `holder` until `until`; `None`: another has it at `now`. A new one begins behind the newest event.
+    async fn take_webhook(
+        &self,
+        webhook: &str,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<Delivery>>;
+    /// Store how far a webhook was delivered, with an event that it was not given, as long as the holder in `delivery` is the one
+    /// that is stored; false if it is not.
+    async fn put_delivery(&self, delivery: Delivery, letter: Option<DeadLetter>) -> Result<bool>;
+    /// How far each webhook was delivered, by name.
+    async fn deliveries(&self) -> Result<Vec<Delivery>>;
+    /// The dead letters of a webhook, oldest event first, at most `limit`; of those `only_retried` that a user asked another try for.
+    async fn dead_letters(&self, webhook: &str, only_retried: bool, limit: usize) -> Result<Vec<DeadLetter>>;
+    /// Store a dead letter in the place of the one of its event.
+    async fn put_dead_letter(&self, letter: DeadLetter) -> Result<()>;
+    /// Delete a dead letter, if it is there.
+    async fn remove_dead_letter(&self, webhook: &str, place: u64) -> Result<()>;
 }

@@ -10,8 +10,8 @@ use model::agent::{Contact, UnsignedAgent};
 use model::boot::Boot;
 use model::request::RESCUE_HASH;
 use model::{
-    Bundle, Catalogue, Certificate, ConductorReport, Event, Inventory, Node, Resource, ResourceKind, Scope,
-    StepKind, Timestamp,
+    Bundle, Catalogue, Certificate, ConductorReport, DeadLetter, Delivery, Event, Inventory, Node, Resource,
+    ResourceKind, Scope, StepKind, Timestamp,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -251,6 +251,36 @@ impl EventStore for WatchedStore {
 
     async fn prune_events(&self, kept: KeptEvents, now: Timestamp) -> Result<u64> {
         self.write(json!("prune"), self.world.disk.prune_events(kept, now)).await
+    }
+
+    async fn take_webhook(
+        &self,
+        webhook: &str,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<Delivery>> {
+        self.write(json!(webhook), self.world.disk.take_webhook(webhook, holder, now, until)).await
+    }
+
+    async fn put_delivery(&self, delivery: Delivery, letter: Option<DeadLetter>) -> Result<bool> {
+        self.write(json!(delivery), self.world.disk.put_delivery(delivery.clone(), letter)).await
+    }
+
+    async fn deliveries(&self) -> Result<Vec<Delivery>> {
+        self.read(self.world.disk.deliveries()).await
+    }
+
+    async fn dead_letters(&self, webhook: &str, only_retried: bool, limit: usize) -> Result<Vec<DeadLetter>> {
+        self.read(self.world.disk.dead_letters(webhook, only_retried, limit)).await
+    }
+
+    async fn put_dead_letter(&self, letter: DeadLetter) -> Result<()> {
+        self.write(json!(letter), self.world.disk.put_dead_letter(letter.clone())).await
+    }
+
+    async fn remove_dead_letter(&self, webhook: &str, place: u64) -> Result<()> {
+        self.write(json!(place), self.world.disk.remove_dead_letter(webhook, place)).await
     }
 }
 

@@ -7,8 +7,8 @@ use super::identity::Owners;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
 use model::{
-    Bundle, Catalogue, Certificate, ConductorReport, Event, Inventory, LoggedEvent, Node, Resource,
-    ResourceKind, Scope, Timestamp,
+    Bundle, Catalogue, Certificate, ConductorReport, DeadLetter, Delivery, Event, Inventory, LoggedEvent,
+    Node, Resource, ResourceKind, Scope, Timestamp,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -210,6 +210,31 @@ impl EventStore for ProjectScopedStore {
     }
     async fn prune_events(&self, _kept: KeptEvents, _now: Timestamp) -> Result<u64> {
         Err(StoreError::failed("deleting old events is none of a project's"))
+    }
+    // Webhooks get events of all nodes: they are for callers without a project.
+    async fn take_webhook(
+        &self,
+        _webhook: &str,
+        _holder: &str,
+        _now: Timestamp,
+        _until: Timestamp,
+    ) -> Result<Option<Delivery>> {
+        Ok(None)
+    }
+    async fn put_delivery(&self, _delivery: Delivery, _letter: Option<DeadLetter>) -> Result<bool> {
+        Ok(false)
+    }
+    async fn deliveries(&self) -> Result<Vec<Delivery>> {
+        Ok(Vec::new())
+    }
+    async fn dead_letters(&self, _webhook: &str, _retried: bool, _limit: usize) -> Result<Vec<DeadLetter>> {
+        Ok(Vec::new())
+    }
+    async fn put_dead_letter(&self, _letter: DeadLetter) -> Result<()> {
+        Err(StoreError::failed("a dead letter is none of a project's"))
+    }
+    async fn remove_dead_letter(&self, _webhook: &str, _place: u64) -> Result<()> {
+        Err(StoreError::failed("a dead letter is none of a project's"))
     }
 }
 

@@ -14,3 +14,4 @@ pub mod node;
 pub mod node_list;
 pub mod resource;
 pub mod resource_list;
+pub mod webhook;

@@ -16,3 +16,4 @@ pub mod node_list;
 pub mod node_version;
 pub mod resource;
 pub mod resource_list;
+pub mod webhook;

@@ -5,8 +5,8 @@ use crate::lease::Lease;
 use model::agent::Contact;
 use model::history::StateAtEvent;
 use model::{
-    Bundle, Catalogue, Certificate, ConductorReport, Event, Inventory, LoggedEvent, Node, Resource,
-    ResourceKind, Scope, StepKind, Timestamp,
+    Bundle, Catalogue, Certificate, ConductorReport, DeadLetter, Delivery, Event, Inventory, LoggedEvent,
+    Node, Resource, ResourceKind, Scope, StepKind, Timestamp,
 };
 use std::collections::BTreeMap;
 use uuid::Uuid;
@@ -30,6 +30,10 @@ pub struct State {
     pub log: BTreeMap<u64, LoggedEvent>,
     /// Number of the newest one that ever was.
     pub last_event: u64,
+    /// By webhook.
+    pub deliveries: BTreeMap<String, Delivery>,
+    /// By webhook and number of the event.
+    pub dead_letters: BTreeMap<(String, u64), DeadLetter>,
 }
 
 /// A node with all that goes when it goes (except its resources).

@@ -1,0 +1,21 @@
+//! Delivers events to webhooks.
+//!
+//! ```text
+//!  take (one controller at a time) ─▶ letters that are to be tried again ─▶ next events ─▶ sign, send ─▶ store how far
+//!        ▲                                                                     │ fails: pause, at last a dead letter
+//!        └─────────────── bell, or when a pause or the other's time is over ◀──┘
+//! ```
+//!
+//! How far a webhook got the events is stored after each delivery, so it gets each event at least once, in the order of the log.
+//! Secrets and URLs appear in no message.
+
+mod courier;
+mod schedule;
+mod sender;
+mod settings;
+mod signature;
+
+pub use courier::Courier;
+pub use schedule::Patience;
+pub use settings::Webhook;
+pub use signature::HEADER;
