@@ -76,6 +76,7 @@ async fn identified(front: Front, mut request: Request) -> Response<Body> {
 pub fn endpoints() -> Vec<Endpoint> {
     use crate::{
         bundles, certificates, drivers, events, health, image_file, metrics, nodes, openapi, resources, root,
+        webhooks,
     };
     [
         root::endpoints(),
@@ -87,6 +88,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         image_file::endpoints(),
         certificates::endpoints(),
         events::endpoints(),
+        webhooks::endpoints(),
         openapi::endpoints(),
         health::endpoints(),
         metrics::endpoints(),

@@ -66,6 +66,7 @@ mod token;
 mod traits;
 mod vendor;
 mod view;
+mod webhooks;
 mod write;
 
 pub use app::{App, Settings};

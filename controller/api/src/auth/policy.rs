@@ -33,6 +33,9 @@ const TABLE: &[Row] = &[
     ("anneal:node:disks:retire", [MEMBER, NO_ROLE, NO_ROLE, NO_ROLE]),
     // Makes a node available whose disks may contain anything.
     ("anneal:node:override", [ADMIN, NO_ROLE, NO_ROLE, NO_ROLE]),
+    // They have events of all nodes.
+    ("anneal:webhook:get", [READER, NO_ROLE, NO_ROLE, NO_ROLE]),
+    ("anneal:webhook:retry", [ADMIN, NO_ROLE, NO_ROLE, NO_ROLE]),
     ("baremetal:allocation:create", [MEMBER, MEMBER, MEMBER, MEMBER]),
     ("baremetal:allocation:create_pre_rbac", [NO_ROLE, ADMIN, ADMIN, ADMIN]),
     ("baremetal:allocation:create_restricted", [MEMBER, NO_ROLE, NO_ROLE, NO_ROLE]),

@@ -1,4 +1,4 @@
-//! The answer of `/v1/anneal/events`.
+//! The answers of `/v1/anneal/events` and `/v1/anneal/webhooks`.
 
 use crate::openapi::types::{closed, text, text_or_null};
 use model::{EventKind, ProvisionState};
@@ -42,4 +42,32 @@ fn event() -> Value {
     let members: Vec<String> = fields.as_object().into_iter().flat_map(|all| all.keys().cloned()).collect();
     let members: Vec<&str> = members.iter().map(String::as_str).collect();
     closed(fields.clone(), &members)
+}
+
+/// How far webhooks are.
+pub(super) fn webhooks() -> Value {
+    let fields = json!({
+        "name": text(),
+        "after": text(),
+        "tries": {"type": "integer"},
+        "next_try_at": {"type": ["string", "null"], "format": "date-time"},
+        "last_error": text_or_null(),
+        "conductor": text_or_null(),
+    });
+    let webhook = closed(fields, &["name", "after", "tries", "next_try_at", "last_error", "conductor"]);
+    closed(json!({"webhooks": {"type": "array", "items": webhook}}), &["webhooks"])
+}
+
+/// Dead letters of a webhook.
+pub(super) fn dead_letters() -> Value {
+    let fields = json!({
+        "place": {"type": "integer"},
+        "event": event(),
+        "given_up_at": {"type": "string", "format": "date-time"},
+        "tries": {"type": "integer"},
+        "error": text(),
+        "retry": {"type": "boolean"},
+    });
+    let letter = closed(fields, &["place", "event", "given_up_at", "tries", "error", "retry"]);
+    closed(json!({"dead_letters": {"type": "array", "items": letter}}), &["dead_letters"])
 }
