@@ -45,7 +45,9 @@ async fn retry(Path(webhook): Path<String>, call: Call) -> Reply {
     let place = match given.get("place") {
         None | Some(Value::Null) => None,
         Some(value) => Some(
-            value.as_u64().ok_or_else(|| ApiError::invalid(format!("Expected a number for place: {value}")))?,
+            value
+                .as_u64()
+                .ok_or_else(|| ApiError::invalid(format!("Expected a number for place: {value}")))?,
         ),
     };
     let mut letters = call.app.store.dead_letters(&webhook, false, LETTERS).await?;

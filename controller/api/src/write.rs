@@ -139,7 +139,8 @@ mod tests {
     #[test]
     fn a_change_names_its_fields_and_never_their_values() {
         let before = Node::enrolled(Uuid::from_u128(1), "redfish", Timestamp(0));
-        let mut after = Node { next_wake_at: Some(Timestamp(1)), updated_at: Some(Timestamp(1)), ..before.clone() };
+        let mut after =
+            Node { next_wake_at: Some(Timestamp(1)), updated_at: Some(Timestamp(1)), ..before.clone() };
         assert_eq!(changed_fields(&before, &after), [] as [String; 0]);
         after.driver_info.insert("redfish_password".to_owned(), "hunter2".into());
         after.other.insert("owner".to_owned(), "alpha".into());

@@ -130,7 +130,10 @@ impl Parts {
         let request = Request::get(format!("/v1/anneal/events{query}")).header("accept", "text/event-stream");
         let request = last.into_iter().fold(request, |request, last| request.header("last-event-id", last));
         let answer = api.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
-        assert_eq!((answer.status().as_u16(), &answer.headers()["content-type"]), (200, &"text/event-stream".parse().unwrap()));
+        assert_eq!(
+            (answer.status().as_u16(), &answer.headers()["content-type"]),
+            (200, &"text/event-stream".parse().unwrap())
+        );
         Self(answer.into_body().into_data_stream())
     }
 

@@ -7,7 +7,7 @@ use cluster::{Api, Controller, LIMIT};
 use nix::sys::signal::Signal;
 use reqwest::Client;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -145,7 +145,10 @@ fn text(value: &Value, member: &str) -> String {
 /// What was received, as histories: without the kinds of events that those do not have.
 fn as_histories(events: &[Value]) -> BTreeMap<String, Vec<String>> {
     let mut histories: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for event in events.iter().filter(|event| !["change", "record", "deleted"].contains(&event["type"].as_str().unwrap())) {
+    for event in events
+        .iter()
+        .filter(|event| !["change", "record", "deleted"].contains(&event["type"].as_str().unwrap()))
+    {
         histories.entry(text(event, "node_uuid")).or_default().push(text(event, "uuid"));
     }
     histories
@@ -159,7 +162,8 @@ async fn a_client_that_follows_gets_each_event_once_although_the_controller_is_k
     let received = Received::default();
     let following = tokio::spawn(follow(place.url(), received.clone()));
     for index in 0..NODES {
-        api.insist("POST", "/v1/nodes", json!({"name": format!("n{index}"), "driver": "fake-hardware"})).await;
+        api.insist("POST", "/v1/nodes", json!({"name": format!("n{index}"), "driver": "fake-hardware"}))
+            .await;
     }
     for kill in 0..kills() {
         let before = received.events().len();
@@ -175,12 +179,38 @@ async fn a_client_that_follows_gets_each_event_once_although_the_controller_is_k
     }
     rest(&api).await;
     let histories = histories(&api).await;
-    let written: usize = histories.values().map(Vec::len).sum();
-    let ended = |events: &[Value]| as_histories(events).values().map(Vec::len).sum::<usize>() >= written;
-    received.wait("at the end", ended).await;
+    let newest = |events: &[Value]| {
+        let received = as_histories(events);
+        histories
+            .iter()
+            .all(|(node, history)| received.get(node).is_some_and(|got| got.last() == history.last()))
+    };
+    received.wait("at the end", newest).await;
     following.abort();
-    assert_eq!(as_histories(&received.events()), histories);
-    assert!(written > 5 * kills(), "only {written} events");
+    let events = received.events();
+    let ids: Vec<String> = events.iter().map(|event| text(event, "uuid")).collect();
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "each once");
+    assert_eq!(pages(&api).await, ids, "the stream is the log");
+    for (node, got) in as_histories(&events) {
+        let history = &histories[&node];
+        // A history keeps the newest 1,000.
+        let whole = history.len() < 1000;
+        assert!(if whole { got == *history } else { got.ends_with(history) }, "{node}: {got:?} {history:?}");
+    }
+    assert!(events.len() > 5 * kills(), "only {} events", events.len());
+}
+
+/// The ids of the events of the whole log, read in pages.
+async fn pages(api: &Api) -> Vec<String> {
+    let (mut ids, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = api.insist("GET", &format!("/v1/anneal/events?limit=50&after={after}"), Value::Null).await;
+        ids.extend(page["events"].as_array().unwrap().iter().map(|event| text(event, "uuid")));
+        after = text(&page, "next");
+        if page["more"] == false {
+            return ids;
+        }
+    }
 }
 
 /// The client of the documentation, as it stands there.
@@ -194,8 +224,7 @@ impl DocumentedClient {
         assert!(program.lines().count() <= 10, "a client of ten lines");
         let path = dir.join("client.py");
         std::fs::write(&path, program).unwrap();
-        let mut process =
-            Command::new("python3").arg(path).arg(url).stdout(Stdio::piped()).spawn().unwrap();
+        let mut process = Command::new("python3").arg(path).arg(url).stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());
         std::thread::spawn(move || {
             for line in output.lines() {
@@ -247,7 +276,8 @@ async fn the_limits_in_time_of_connections_do_not_end_a_stream() {
     let api = Api::at(place.port);
     api.insist("GET", "/v1/nodes", Value::Null).await;
     let client = Client::builder().no_proxy().build().unwrap();
-    let request = client.get(format!("{}/v1/anneal/events", place.url())).header("accept", "text/event-stream");
+    let request =
+        client.get(format!("{}/v1/anneal/events", place.url())).header("accept", "text/event-stream");
     let mut answer = request.send().await.unwrap();
     assert!(answer.chunk().await.unwrap().is_some());
     let begun = Instant::now();

@@ -61,9 +61,8 @@ impl EventStore for PostgresStore {
     }
 
     async fn dead_letters(&self, webhook: &str, only_retried: bool, limit: usize) -> Result<Vec<DeadLetter>> {
-        let read = self.database.read(|client, _| {
-            Box::pin(webhook::letters(client, webhook, only_retried, limit))
-        });
+        let read =
+            self.database.read(|client, _| Box::pin(webhook::letters(client, webhook, only_retried, limit)));
         read.await
     }
 

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::prelude::*;
 use store::{
-    EventCursor, HeartbeatRecord, NodeFilter, NodeQuery, ResourceWrite, StoreError, TokenGrant, TokenRequest, Unique,
+    EventCursor, HeartbeatRecord, NodeFilter, NodeQuery, ResourceWrite, StoreError, TokenGrant, TokenRequest,
+    Unique,
 };
 use store_postgres::{DatabaseKey, OpenError, PostgresStore, Settings};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -527,7 +528,8 @@ async fn an_event_that_is_committed_late_is_read_late_and_not_skipped() {
     let (late, connection) =
         tokio_postgres::connect(&shared().url(&name), tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
-    let add = "BEGIN; INSERT INTO event_pending (at, doc) SELECT at, replace(doc, 'first', 'late') FROM event_log";
+    let add =
+        "BEGIN; INSERT INTO event_pending (at, doc) SELECT at, replace(doc, 'first', 'late') FROM event_log";
     late.batch_execute(add).await.unwrap();
     b.update_node(node, vec![event("second".to_owned())], None).await.unwrap();
     let between = a.events(Some(start.next), 9).await.unwrap();
@@ -578,6 +580,9 @@ async fn two_controllers_read_one_log() {
     assert_eq!((once.len(), read[0].len()), (4 * WRITES, 4 * WRITES), "each once");
     for writer in 0..4 {
         let own: Vec<_> = read[0].iter().filter(|text| text.starts_with(&format!("{writer} "))).collect();
-        assert_eq!(own, (0..WRITES).map(|n| format!("{writer} {n}")).collect::<Vec<_>>().iter().collect::<Vec<_>>());
+        assert_eq!(
+            own,
+            (0..WRITES).map(|n| format!("{writer} {n}")).collect::<Vec<_>>().iter().collect::<Vec<_>>()
+        );
     }
 }

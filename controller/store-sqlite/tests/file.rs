@@ -250,7 +250,8 @@ async fn a_fault_that_the_full_check_finds_stops_writes_and_no_reads() {
     let store = SqliteStore::open(&path, &key()).unwrap();
     store.check_writable().await.expect("nothing is known yet");
     let found = store.check().await.unwrap().expect("a finding");
-    for refused in [store.check_writable().await.err(), store.delete_node(stored.uuid, 1, vec![]).await.err()] {
+    for refused in [store.check_writable().await.err(), store.delete_node(stored.uuid, 1, vec![]).await.err()]
+    {
         let error = refused.unwrap().chain();
         assert!(error.contains(&found) && error.contains("restore FILE"), "{error}");
     }

@@ -92,9 +92,8 @@ impl EventPage {
         }
         let more = rows.len() > limit;
         rows.truncate(limit);
-        let cursor = |(place, event): (u64, LoggedEvent)| {
-            (EventCursor::behind(place, event.event.uuid), event)
-        };
+        let cursor =
+            |(place, event): (u64, LoggedEvent)| (EventCursor::behind(place, event.event.uuid), event);
         let events: Vec<_> = rows.into_iter().map(cursor).collect();
         let next = events.last().map_or(next, |(cursor, _)| *cursor);
         Ok(Self { events, next, more })

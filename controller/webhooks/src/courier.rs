@@ -164,7 +164,12 @@ impl Courier {
                 None
             }
             Err(error) => {
-                tracing::warn!(webhook = self.name, tries = held.tries + 1, error, "an event was not delivered");
+                tracing::warn!(
+                    webhook = self.name,
+                    tries = held.tries + 1,
+                    error,
+                    "an event was not delivered"
+                );
                 let place = (cursor.place, cursor.to_string());
                 schedule::failed(held, place, event, error, self.patience, now)
             }

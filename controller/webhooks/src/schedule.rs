@@ -69,7 +69,14 @@ mod tests {
         let mut delivery = Delivery::new("cmdb", "1-00000000".to_owned());
         let second = |n: i64| Timestamp(n * 1_000_000);
         let mut fail = |delivery: &mut Delivery, now| {
-            failed(delivery, (2, "2-00000000".to_owned()), &event, "status 500".to_owned(), Patience::of(3), now)
+            failed(
+                delivery,
+                (2, "2-00000000".to_owned()),
+                &event,
+                "status 500".to_owned(),
+                Patience::of(3),
+                now,
+            )
         };
         for (now, next) in [(second(10), second(11)), (second(11), second(13))] {
             assert_eq!(fail(&mut delivery, now), None);

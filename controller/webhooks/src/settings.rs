@@ -57,7 +57,10 @@ impl Webhook {
         let url: Url = self.url.parse().map_err(|_| "url is no URL".to_owned())?;
         let host = url.host_str().unwrap_or_default();
         let is_loopback = host == "localhost"
-            || host.trim_matches(['[', ']']).parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback());
+            || host
+                .trim_matches(['[', ']'])
+                .parse()
+                .is_ok_and(|address: std::net::IpAddr| address.is_loopback());
         match url.scheme() {
             "https" => {}
             "http" if is_loopback => {}

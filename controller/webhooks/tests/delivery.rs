@@ -53,7 +53,8 @@ fn is_signed(headers: &HeaderMap, body: &[u8]) -> bool {
     let header = headers[HEADER].to_str().unwrap();
     let (time, hex) = header.strip_prefix("t=").unwrap().split_once(",v1=").unwrap();
     let signed = [time.as_bytes(), b".", body].concat();
-    let tag: Vec<u8> = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect();
+    let tag: Vec<u8> =
+        (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect();
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, SECRET);
     ring::hmac::verify(&key, &signed, &tag).is_ok()
 }

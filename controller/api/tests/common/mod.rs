@@ -98,7 +98,8 @@ impl Api {
     pub fn with_streams(streams: usize) -> (Self, CancellationToken) {
         let stop = CancellationToken::new();
         let feed = EventFeed::new(streams, stop.clone());
-        let (settings, trust) = (Settings::default(), bundle::Trust::Keys { keys: Vec::new(), unsigned: true });
+        let (settings, trust) =
+            (Settings::default(), bundle::Trust::Keys { keys: Vec::new(), unsigned: true });
         let images = images::ImageStore::default();
         (Self::following(None, settings, trust, Auth::NoAuth, images, feed), stop)
     }

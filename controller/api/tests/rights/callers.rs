@@ -51,9 +51,10 @@ impl User {
             | "anneal:event:list_all"
             | "anneal:metrics:get"
             | "anneal:webhook:get" => relation == "system",
-            "anneal:bundle:create" | "anneal:bundle:delete" | "anneal:node:override" | "anneal:webhook:retry" => {
-                relation == "system" && self.role == Role::Admin
-            }
+            "anneal:bundle:create"
+            | "anneal:bundle:delete"
+            | "anneal:node:override"
+            | "anneal:webhook:retry" => relation == "system" && self.role == Role::Admin,
             "anneal:certificate:get" | "anneal:event:list" => true,
             "anneal:node:disks:retire" => relation == "system" && self.role >= Role::Member,
             policy => {

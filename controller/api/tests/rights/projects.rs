@@ -293,7 +293,12 @@ async fn a_project_reads_the_events_of_the_nodes_that_it_owns() {
     };
     let (all, end) = read("system", "/v1/anneal/events").await;
     let own = ["noted", "certificate 1 of the node (erased) was stored"].map(str::to_owned).to_vec();
-    assert!(["theirs", "gone"].into_iter().chain(own.iter().map(String::as_str)).all(|text| all.iter().any(|of| of == text)));
+    assert!(
+        ["theirs", "gone"]
+            .into_iter()
+            .chain(own.iter().map(String::as_str))
+            .all(|text| all.iter().any(|of| of == text))
+    );
     for (relation, expected) in [
         ("owner", own.clone()),
         ("lessee", Vec::new()),
@@ -307,7 +312,8 @@ async fn a_project_reads_the_events_of_the_nodes_that_it_owns() {
     assert_eq!(read("stranger", "/v1/anneal/events").await.0, ["gone"]);
     let of_one = format!("/v1/anneal/events?node={}", theirs.uuid);
     assert_eq!(read("owner", &of_one).await.0, ["theirs"]);
-    let hidden = world.ask("GET", "/v1/anneal/events?node=theirs", Some(&user("stranger", Role::Admin)), None).await;
+    let hidden =
+        world.ask("GET", "/v1/anneal/events?node=theirs", Some(&user("stranger", Role::Admin)), None).await;
     assert_eq!(hidden.status, 404);
 }
 

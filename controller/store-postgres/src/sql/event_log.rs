@@ -36,7 +36,8 @@ pub async fn number(change: &Change) -> Result<bool> {
     const MOVE: &str = "WITH moved AS (DELETE FROM event_pending
             WHERE seq IN (SELECT seq FROM event_pending ORDER BY seq LIMIT $2) RETURNING seq, at, doc)
         INSERT INTO event_log (place, at, doc) SELECT $1 + row_number() OVER (ORDER BY seq), at, doc FROM moved";
-    const HEAD: &str = "INSERT INTO event_head (id, last) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET last = $1";
+    const HEAD: &str =
+        "INSERT INTO event_head (id, last) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET last = $1";
     let doing = "numbering the log of events";
     // What comes after this statement sees what the holder of the lock before it did.
     change.query(LOCK, &[]).await.map_err(failed(doing))?;
@@ -86,7 +87,8 @@ async fn range(change: &Change) -> Result<EventRange> {
 async fn rows(change: &Change, from: u64, most: usize) -> Result<Vec<(u64, LoggedEvent)>> {
     let sql = "SELECT place, doc FROM event_log WHERE place >= $1 ORDER BY place LIMIT $2";
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let found = change.query(sql, &[&signed(from), &most]).await.map_err(failed("reading the log of events"))?;
+    let found =
+        change.query(sql, &[&signed(from), &most]).await.map_err(failed("reading the log of events"))?;
     let event = |row: &tokio_postgres::Row| {
         let place: i64 = cell(row, 0)?;
         Ok((place.cast_unsigned(), decode("logged event", place, cell(row, 1)?)?))

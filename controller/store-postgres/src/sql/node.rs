@@ -114,7 +114,8 @@ pub async fn delete(
     events: &[Event],
 ) -> Result<()> {
     let doing = || format!("deleting node {uuid}");
-    let row = change.query_opt("SELECT uuid, doc, version FROM node WHERE uuid = $1 FOR UPDATE", &[&uuid]).await;
+    let row =
+        change.query_opt("SELECT uuid, doc, version FROM node WHERE uuid = $1 FOR UPDATE", &[&uuid]).await;
     let row = row.map_err(failed(doing()))?.ok_or_else(|| StoreError::not_found(Noun::Node, uuid))?;
     if cell::<i64>(&row, 2)?.cast_unsigned() != expected {
         return Err(StoreError::Stale(uuid));

@@ -48,7 +48,8 @@ async fn locked(change: &Change, name: &str) -> Result<Option<Delivery>> {
 
 async fn write(change: &Change, delivery: &Delivery) -> Result<()> {
     let doc = encode("webhook", &delivery.webhook, delivery)?;
-    let written = change.execute("UPDATE webhook SET doc = $2 WHERE name = $1", &[&delivery.webhook, &doc]).await;
+    let written =
+        change.execute("UPDATE webhook SET doc = $2 WHERE name = $1", &[&delivery.webhook, &doc]).await;
     written.map(drop).map_err(failed(format_args!("writing webhook {}", delivery.webhook)))
 }
 
@@ -64,7 +65,8 @@ pub async fn letters(
     only_retried: bool,
     limit: usize,
 ) -> Result<Vec<DeadLetter>> {
-    let sql = "SELECT place, doc FROM dead_letter WHERE webhook = $1 AND (retry OR NOT $2) ORDER BY place LIMIT $3";
+    let sql =
+        "SELECT place, doc FROM dead_letter WHERE webhook = $1 AND (retry OR NOT $2) ORDER BY place LIMIT $3";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let found = rows(client, sql, &[&webhook, &only_retried, &limit]).await;
     let found = found.map_err(failed("reading dead letters"))?;

@@ -65,7 +65,8 @@ fn rows(connection: &Connection, from: u64, most: usize) -> Result<Vec<(u64, Log
         statement.query_map(params![signed(from), most], row)?.collect()
     };
     let found = read().map_err(failed("reading the log of events"))?;
-    let event = |(place, doc): (i64, Vec<u8>)| Ok((place.cast_unsigned(), decode("logged event", place, &doc)?));
+    let event =
+        |(place, doc): (i64, Vec<u8>)| Ok((place.cast_unsigned(), decode("logged event", place, &doc)?));
     found.into_iter().map(event).collect()
 }
 

@@ -26,7 +26,9 @@ pub async fn one_controller_delivers_a_webhook<S: Store>(store: Arc<S>) {
     let taken = store.take_webhook("cmdb", "b", at(12), at(22)).await.unwrap().unwrap();
     assert_eq!(taken, far.clone().held("b", at(22)));
     assert!(!store.put_delivery(far, None).await.unwrap(), "the first has lost it");
-    assert!(!store.put_delivery(Delivery::new("nosuch", "0-0".to_owned()).held("a", at(9)), None).await.unwrap());
+    assert!(
+        !store.put_delivery(Delivery::new("nosuch", "0-0".to_owned()).held("a", at(9)), None).await.unwrap()
+    );
     assert_eq!(store.deliveries().await.unwrap(), [taken]);
 }
 
