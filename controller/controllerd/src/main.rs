@@ -132,9 +132,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let bundles = open_bundles(&config)?;
     let images = image_store::open(&config, &identity, store.clone())?;
     let agents = agent_client(&config, &images);
-    let bmcs = open_bmcs(&config);
-    let remarks = store::Remarks::default();
-    let media = NodeMedia::of(&config);
+    let (bmcs, media, remarks) = (open_bmcs(&config), NodeMedia::of(&config), store::Remarks::default());
     let app = api::App {
         store: store.clone(),
         clock: clock.clone(),
@@ -177,8 +175,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         .inserting(Arc::new(media));
     let executor = metrics.executor(Arc::new(executor));
     let issuer = CertificateIssuer::new(certificate_key, &config.name()).at(&config.conductor.site);
-    let other_clock = clock.clone();
-    let conductor = Conductor::new(store, executor, clock, config.conductor.clone(), members, issuer);
+    let conductor = Conductor::new(store, executor, clock.clone(), config.conductor.clone(), members, issuer);
     conductor.observe(metrics.observer());
     let conducting = conductor.run(stop.clone());
     services.start(CONDUCTOR, async move {
@@ -189,8 +186,8 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     if is_upgrade {
         operator_token::explain();
     }
-    deliver_events(&config, &database, &other_clock, &stop, &mut services)?;
-    keep_up(&config, database, other_clock, limit, &mut services);
+    deliver_events(&config, &database, &clock, &stop, &mut services)?;
+    keep_up(&config, database, clock, limit, &mut services);
     tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
     serve(services, &stop).await
 }
