@@ -110,7 +110,10 @@ impl Courier {
     async fn turn(&self, stop: &CancellationToken) -> store::Result<Turn> {
         let Some(mut held) = self.take().await? else { return Ok(Turn::Lost) };
         self.retry_letters().await?;
-        if let Some(due) = held.next_try_at.filter(|due| *due > self.clock.now()) {
+        let now = self.clock.now();
+        // One that is farther away is of a clock that was set back.
+        let latest = now.after(self.patience.longest_pause);
+        if let Some(due) = held.next_try_at.filter(|due| *due > now && *due <= latest) {
             return Ok(Turn::Rest(Some(due)));
         }
         let after = EventCursor::parse(&held.after);
