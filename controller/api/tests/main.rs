@@ -36,4 +36,5 @@ mod rights;
 mod sub_resources;
 mod traits;
 mod versions;
+mod webhooks;
 mod why;

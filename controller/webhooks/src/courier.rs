@@ -3,7 +3,7 @@
 use crate::schedule::{self, Patience};
 use crate::sender::Sender;
 use crate::settings::Webhook;
-use model::{Delivery, LoggedEvent, Timestamp};
+use model::{DeadLetter, Delivery, LoggedEvent, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Clock, EventCursor, Store, StoreError};
@@ -67,10 +67,12 @@ impl Courier {
     /// Deliver until `stop`; then another controller may at once.
     pub async fn run(self, stop: CancellationToken) {
         let mut ears = self.store.bell().listen();
+        let mut held = None;
         while !stop.is_cancelled() {
-            let turn = match self.turn(&stop).await {
+            let turn = match self.turn(&mut held, &stop).await {
                 Ok(turn) => turn,
                 Err(error) => {
+                    held = None;
                     tracing::warn!(webhook = self.name, error = %error.chain(), "events cannot be delivered; trying again");
                     Turn::Rest(None)
                 }
@@ -107,8 +109,24 @@ impl Courier {
         }
     }
 
-    async fn turn(&self, stop: &CancellationToken) -> store::Result<Turn> {
-        let Some(mut held) = self.take().await? else { return Ok(Turn::Lost) };
+    /// `known`: what this controller holds, as it is stored.
+    async fn turn(&self, known: &mut Option<Delivery>, stop: &CancellationToken) -> store::Result<Turn> {
+        let now = self.clock.now();
+        // Not taken anew for each ring: that would be a write for each.
+        let lasts = |held: &Delivery| held.until > now.after(LEASE / 2) && held.until <= now.after(LEASE);
+        let mut held = match known.take().filter(lasts) {
+            Some(held) => held,
+            None => match self.take().await? {
+                Some(held) => held,
+                None => return Ok(Turn::Lost),
+            },
+        };
+        let turn = self.deliver_next(&mut held, stop).await?;
+        *known = Some(held).filter(|_| turn != Turn::Lost);
+        Ok(turn)
+    }
+
+    async fn deliver_next(&self, held: &mut Delivery, stop: &CancellationToken) -> store::Result<Turn> {
         self.retry_letters().await?;
         let now = self.clock.now();
         // One that is farther away is of a clock that was set back.
@@ -134,7 +152,7 @@ impl Courier {
             }
             if self.settings.wants(event) {
                 let due = held.next_try_at.is_some();
-                if !self.deliver(&mut held, *cursor, event).await? {
+                if !self.deliver(held, *cursor, event).await? {
                     return Ok(Turn::Lost);
                 }
                 if let Some(next) = held.next_try_at {
@@ -180,13 +198,13 @@ impl Courier {
         if letter.is_some() {
             tracing::error!(webhook = self.name, %cursor, "an event was given up: it is a dead letter");
         }
-        self.note(held.clone(), letter).await
+        self.note(held, letter).await
     }
 
     /// Store how far it is; false: another controller delivers.
-    async fn note(&self, held: Delivery, letter: Option<model::DeadLetter>) -> store::Result<bool> {
-        let held = held.held(&self.holder, self.clock.now().after(LEASE));
-        self.store.put_delivery(held, letter).await
+    async fn note(&self, held: &mut Delivery, letter: Option<DeadLetter>) -> store::Result<bool> {
+        held.until = self.clock.now().after(LEASE);
+        self.store.put_delivery(held.clone(), letter).await
     }
 
     /// Try the dead letters that a user asked for.
@@ -198,7 +216,7 @@ impl Courier {
                 Ok(()) => self.store.remove_dead_letter(&self.name, letter.place).await?,
                 Err(error) => {
                     let tries = letter.tries.saturating_add(1);
-                    let again = model::DeadLetter { tries, error, at: now, retry: false, ..letter };
+                    let again = DeadLetter { tries, error, at: now, retry: false, ..letter };
                     self.store.put_dead_letter(again).await?;
                 }
             }
