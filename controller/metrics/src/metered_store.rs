@@ -144,9 +144,14 @@ timed!(ResourceStore {
     async fn bundles() -> Result<Vec<Bundle>>;
     async fn delete_bundle(digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>>;
 } with {
-    async fn write_resource(&self, write: ResourceWrite, node: Option<(Node, Vec<Event>)>) -> Result<Resource> {
+    async fn write_resource(
+        &self,
+        write: ResourceWrite,
+        node: Option<(Node, Vec<Event>)>,
+        events: Vec<Event>,
+    ) -> Result<Resource> {
         let moved = node.as_ref().filter(|(_, events)| enters(events)).map(|(node, _)| node.clone());
-        let stored = self.timed("write_resource", self.store.write_resource(write, node)).await?;
+        let stored = self.timed("write_resource", self.store.write_resource(write, node, events)).await?;
         if let Some(node) = moved {
             self.wrote(&node, true);
         }

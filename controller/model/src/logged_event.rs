@@ -6,6 +6,7 @@ use crate::certificate::Certificate;
 use crate::history::{Event, EventKind, Severity, StateAtEvent};
 use crate::node::Node;
 use crate::provision::ProvisionState;
+use crate::resource::{Resource, ResourceKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -15,8 +16,9 @@ use uuid::Uuid;
 pub struct LoggedEvent {
     /// The event; in the history of the node, if it is of a kind that histories have, it is the same.
     pub event: Event,
-    /// The node.
-    pub node: Uuid,
+    /// The node that it is about, or that the resource belongs to; `None`: none.
+    #[serde(default)]
+    pub node: Option<Uuid>,
     /// Its name after the write; of a deleted node, the last one.
     #[serde(default)]
     pub node_name: Option<String>,
@@ -35,6 +37,21 @@ pub struct LoggedEvent {
     /// The certificate that the write stored.
     #[serde(default)]
     pub certificate: Option<CertificateName>,
+    /// The resource that it is about, where it is not about the node itself.
+    #[serde(default)]
+    pub resource: Option<ResourceName>,
+}
+
+/// Which resource an event is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceName {
+    /// What it is.
+    pub kind: ResourceKind,
+    /// Its UUID.
+    pub uuid: Uuid,
+    /// Its name after the write.
+    #[serde(default)]
+    pub name: Option<String>,
 }
 
 /// Which certificate an event is about.
@@ -54,15 +71,37 @@ impl LoggedEvent {
         let text = |name: &str| node.other.get(name).and_then(Value::as_str).map(str::to_owned);
         let deleted = event.kind == EventKind::Deleted;
         Self {
-            node: node.uuid,
+            node: Some(node.uuid),
             node_name: node.name.clone(),
             owner: text("owner"),
             lessee: text("lessee"),
             provision_state: (!deleted).then_some(node.provision_state),
             target_provision_state: node.target_provision_state.filter(|_| !deleted),
             certificate: None,
+            resource: None,
             event,
         }
+    }
+
+    /// An event of a write that left `resource`, which belongs to `node`, if to any.
+    pub fn of_resource(resource: &Resource, node: Option<&Node>, event: Event) -> Self {
+        let name = ResourceName { kind: resource.kind, uuid: resource.uuid, name: resource.name.clone() };
+        let owned = Self {
+            node: None,
+            node_name: None,
+            owner: resource.text("owner").map(str::to_owned),
+            lessee: None,
+            provision_state: None,
+            target_provision_state: None,
+            certificate: None,
+            resource: None,
+            event,
+        };
+        let of = match node {
+            Some(node) => Self::of(node, owned.event),
+            None => owned,
+        };
+        Self { resource: Some(name), ..of }
     }
 
     /// The events of a write that left `node`, which had stood like this before.

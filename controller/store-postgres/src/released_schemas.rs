@@ -225,7 +225,7 @@ async fn a_controller_of_schema_1_goes_on_next_to_one_of_today() {
     assert_eq!(today.history(NODE).await.unwrap().len(), 2);
     let logged = today.events(None, 9).await.unwrap().events;
     let logged: Vec<_> = logged.iter().map(|(_, event)| (event.node, event.event.text.as_str())).collect();
-    assert_eq!(logged, [(NODE, "renamed")], "what it wrote, and nothing of before the migration");
+    assert_eq!(logged, [(Some(NODE), "renamed")], "what it wrote, and nothing of before the migration");
     assert_eq!(today.contact(NODE).await.unwrap().token.as_deref(), Some("another"));
     assert_eq!(today.certificates(NODE).await.unwrap().len(), 1);
     assert_eq!(

@@ -148,7 +148,7 @@ async fn unique_values_are_unique_among_controllers() {
         let port = |store: &Arc<PostgresStore>| {
             let (store, mac) = (store.clone(), format!("52:54:00:00:00:{round:02x}").parse().unwrap());
             let port = Resource::port(Uuid::new_v4(), won.uuid, mac, Timestamp(0));
-            tokio::spawn(async move { store.write_resource(ResourceWrite::Create(port), None).await })
+            tokio::spawn(async move { store.write_resource(ResourceWrite::Create(port), None, vec![]).await })
         };
         let (a, b) = (port(&one), port(&other));
         let (_, _, lost) = winner(a.await.unwrap(), b.await.unwrap());

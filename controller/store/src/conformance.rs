@@ -117,6 +117,7 @@ async fn check_what_belongs_to_them<S: Store + 'static>(make: impl AsyncFn() -> 
         events::a_reader_skips_no_event_of_many_writers,
         events::old_events_are_deleted,
         events::few_events_are_deleted_at_once,
+        events::changes_of_resources_are_logged,
         webhooks::one_controller_delivers_a_webhook,
         webhooks::of_two_at_once_one_gets_the_webhook,
         webhooks::dead_letters_are_kept_until_they_are_taken_away,

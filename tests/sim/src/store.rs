@@ -335,10 +335,11 @@ impl ResourceStore for WatchedStore {
         &self,
         write: ResourceWrite,
         node: Option<(Node, Vec<Event>)>,
+        of_resource: Vec<Event>,
     ) -> Result<Resource> {
         self.enter().await?;
         let read = node.as_ref().map(|(node, events)| (node.uuid, node.version, events.clone()));
-        let result = self.world.disk.write_resource(write, node).await;
+        let result = self.world.disk.write_resource(write, node, of_resource).await;
         if let Ok(written) = &result {
             self.world.trace.write(&json!({"resource": written}));
             if let Some((uuid, read_at, events)) = read {

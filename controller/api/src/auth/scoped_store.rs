@@ -185,15 +185,16 @@ impl EventStore for ProjectScopedStore {
         let Some(project) = &self.project else { return Ok(EventPage { events: Vec::new(), ..page }) };
         let mut known: BTreeMap<Uuid, Option<Owners>> = BTreeMap::new();
         for (_, event) in &mut page.events {
-            let now = match known.get(&event.node) {
+            let Some(node) = event.node else { continue };
+            let now = match known.get(&node) {
                 Some(now) => now.clone(),
-                None => match self.store.shared_node(event.node).await {
+                None => match self.store.shared_node(node).await {
                     Ok(node) => Some(Owners::of(&node)),
                     Err(StoreError::NotFound { .. }) => None,
                     Err(error) => return Err(error),
                 },
             };
-            known.insert(event.node, now.clone());
+            known.insert(node, now.clone());
             if let Some(Owners { owner, lessee }) = now {
                 (event.owner, event.lessee) = (owner, lessee);
             }
@@ -267,6 +268,7 @@ impl ResourceStore for ProjectScopedStore {
         &self,
         write: ResourceWrite,
         node: Option<(Node, Vec<Event>)>,
+        events: Vec<Event>,
     ) -> Result<Resource> {
         match &write {
             ResourceWrite::Create(_) => {}
@@ -282,7 +284,7 @@ impl ResourceStore for ProjectScopedStore {
         if let Some((node, _)) = &node {
             self.needs(node.uuid).await?;
         }
-        self.store.write_resource(write, node).await
+        self.store.write_resource(write, node, events).await
     }
     async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource> {
         self.shown_resource(self.store.resource(kind, ident).await?, ident).await

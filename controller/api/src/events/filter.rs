@@ -32,7 +32,7 @@ impl Filter {
     /// Whether the caller gets an event. The store of a project's caller has left out those of nodes that the project does not see.
     pub fn lets_pass(&self, call: &Call, event: &LoggedEvent) -> bool {
         let owners = Owners { owner: event.owner.clone(), lessee: event.lessee.clone() };
-        self.node.is_none_or(|node| node == event.node)
+        self.node.is_none_or(|node| event.node == Some(node))
             && self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&event.event.kind))
             && policy::may(POLICY, &call.identity, Some(&owners))
     }

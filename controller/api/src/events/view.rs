@@ -15,6 +15,10 @@ pub fn view(cursor: EventCursor, logged: &LoggedEvent) -> Value {
         .certificate
         .as_ref()
         .map(|one| json!({"id": one.id, "number": one.number, "finding": one.finding}));
+    let resource = logged
+        .resource
+        .as_ref()
+        .map(|one| json!({"kind": one.kind.as_str(), "uuid": one.uuid, "name": one.name}));
     json!({
         "cursor": cursor.to_string(),
         "uuid": event.uuid,
@@ -32,6 +36,7 @@ pub fn view(cursor: EventCursor, logged: &LoggedEvent) -> Value {
         "target_provision_state": state(logged.target_provision_state),
         "command_id": event.command_id,
         "certificate": certificate,
+        "resource": resource,
         "request_id": event.request_id,
         "user": sender.user,
         "project": sender.project,
@@ -43,7 +48,7 @@ pub fn view(cursor: EventCursor, logged: &LoggedEvent) -> Value {
 mod tests {
     use super::*;
     use model::history::EventKind;
-    use model::{CertificateName, Event, Node, RequestSender, Timestamp};
+    use model::{CertificateName, Event, Node, RequestSender, Resource, ResourceKind, Timestamp};
     use uuid::{Uuid, uuid};
 
     fn logged(kind: EventKind) -> LoggedEvent {
@@ -80,11 +85,27 @@ mod tests {
         assert_eq!(body(&logged), FROZEN_RECORD);
     }
 
+    #[test]
+    fn frozen_a_change_of_a_resource() {
+        let mut resource = Resource::new(ResourceKind::Chassis, Uuid::from_u128(9), Timestamp(0));
+        resource.name = Some("rack".to_owned());
+        let event = logged(EventKind::Change).event;
+        assert_eq!(body(&LoggedEvent::of_resource(&resource, None, event)), FROZEN_RESOURCE);
+    }
+
+    const FROZEN_RESOURCE: &str = concat!(
+        r#"{"address":null,"at":"1970-01-01T00:00:01.500000+00:00","certificate":null,"command_id":null,"#,
+        r#""cursor":"1f4-9a3b22c1","node_name":null,"node_uuid":null,"#,
+        r#""previous_provision_state":null,"project":null,"provision_state":null,"#,
+        r#""request_id":null,"resource":{"kind":"chassis","name":"rack","uuid":"00000000-0000-0000-0000-000000000009"},"#,
+        r#""severity":"INFO","target_provision_state":null,"text":"a \"text\"\nwith ü","#,
+        r#""type":"change","user":null,"uuid":"9a3b22c1-0000-4000-8000-000000000001"}"#,
+    );
     const FROZEN_TRANSITION: &str = concat!(
         r#"{"address":"192.0.2.1","at":"1970-01-01T00:00:01.500000+00:00","certificate":null,"command_id":null,"#,
         r#""cursor":"1f4-9a3b22c1","node_name":"n1","node_uuid":"00000000-0000-0000-0000-000000000007","#,
         r#""previous_provision_state":"manageable","project":"alpha","provision_state":"enroll","#,
-        r#""request_id":"req-1","severity":"INFO","target_provision_state":null,"text":"a \"text\"\nwith ü","#,
+        r#""request_id":"req-1","resource":null,"severity":"INFO","target_provision_state":null,"text":"a \"text\"\nwith ü","#,
         r#""type":"transition","user":"ann","uuid":"9a3b22c1-0000-4000-8000-000000000001"}"#,
     );
     const FROZEN_RECORD: &str = concat!(
@@ -92,7 +113,7 @@ mod tests {
         r#""certificate":{"finding":"erased","id":"ab","number":3},"command_id":"c-1","#,
         r#""cursor":"1f4-9a3b22c1","node_name":"n1","node_uuid":"00000000-0000-0000-0000-000000000007","#,
         r#""previous_provision_state":null,"project":null,"provision_state":"enroll","#,
-        r#""request_id":null,"severity":"ERROR","target_provision_state":null,"text":"a \"text\"\nwith ü","#,
+        r#""request_id":null,"resource":null,"severity":"ERROR","target_provision_state":null,"text":"a \"text\"\nwith ü","#,
         r#""type":"record","user":null,"uuid":"9a3b22c1-0000-4000-8000-000000000001"}"#,
     );
 }

@@ -238,14 +238,14 @@ impl Api {
     pub async fn port(&self, node: &Node, address: &str) -> Resource {
         let address = address.parse().expect("a MAC address");
         let port = Resource::port(Uuid::new_v4(), node.uuid, address, node.created_at);
-        self.store.write_resource(ResourceWrite::Create(port), None).await.expect("a new port")
+        self.store.write_resource(ResourceWrite::Create(port), None, vec![]).await.expect("a new port")
     }
 
     /// Give a port a name, straight in the store.
     pub async fn name_port(&self, port: &Resource, name: &str) -> Resource {
         let named = Resource { name: Some(name.to_owned()), ..port.clone() };
         self.store
-            .write_resource(ResourceWrite::Update(named), None)
+            .write_resource(ResourceWrite::Update(named), None, vec![])
             .await
             .expect("the version that was read")
     }

@@ -145,6 +145,13 @@ pub async fn version_locked(change: &Change, uuid: Uuid) -> Result<u64> {
     Ok(cell::<i64>(&row, 0)?.cast_unsigned())
 }
 
+/// A node as the transaction sees it.
+pub async fn by_uuid_in(change: &Change, key: &DatabaseKey, uuid: Uuid) -> Result<Option<Node>> {
+    let row = change.query_opt("SELECT uuid, doc FROM node WHERE uuid = $1", &[&uuid]).await;
+    let row = row.map_err(failed(format_args!("reading node {uuid}")))?;
+    row.map(|row| of_row(key, &row)).transpose()
+}
+
 /// Reject a write that belongs to a node that is not stored.
 pub async fn check_exists(change: &Change, uuid: Uuid) -> Result<()> {
     let row = change.query_opt("SELECT 1 FROM node WHERE uuid = $1", &[&uuid]).await;

@@ -11,7 +11,7 @@ pub fn append(connection: &Connection, event: &LoggedEvent) -> Result<()> {
     connection
         .prepare_cached("INSERT INTO event_log (at, doc) VALUES (?1, ?2)")
         .and_then(|mut statement| statement.execute(params![event.event.at.0, doc]))
-        .map_err(failed(format_args!("adding an event of node {} to the log", event.node)))?;
+        .map_err(failed("adding an event to the log"))?;
     Ok(())
 }
 

@@ -1,9 +1,9 @@
 //! The log of events: every event of every committed write once, in an order in which the writes can have happened.
 
-use super::samples::{assert_stale, at, enrolled, event, new_node};
-use crate::{EventCursor, EventPage, KeptEvents, Store, StoreError};
+use super::samples::{assert_stale, at, enrolled, event, new_node, new_port};
+use crate::{EventCursor, EventPage, KeptEvents, ResourceWrite, Store, StoreError};
 use model::history::Severity;
-use model::{Certificate, Event, EventKind, LoggedEvent, Node, ProvisionState};
+use model::{Certificate, Event, EventKind, LoggedEvent, Node, ProvisionState, Resource, ResourceKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +59,7 @@ pub async fn the_log_has_the_events_of_all_nodes<S: Store>(store: Arc<S>) {
     }
     let (found, _) = all(&*store, Some(start), 100).await;
     let of: Vec<_> = found.iter().map(|logged| logged.node).collect();
-    assert_eq!(of, [one.uuid, other.uuid, other.uuid, one.uuid, one.uuid, other.uuid]);
+    assert_eq!(of, [one.uuid, other.uuid, other.uuid, one.uuid, one.uuid, other.uuid].map(Some));
     let moved = &found[4];
     assert_eq!((moved.node_name.as_deref(), moved.owner.as_deref()), (Some("one"), Some("alpha")));
     assert_eq!(moved.event.state, Some(ProvisionState::Enroll), "before the write");
@@ -149,7 +149,7 @@ pub async fn a_reader_skips_no_event_of_many_writers<S: Store + 'static>(store: 
     assert_eq!(all(&*store, end, 100).await.0, vec![], "no more than were written");
     let mut by_node: BTreeMap<Uuid, Vec<Event>> = BTreeMap::new();
     for logged in first {
-        by_node.entry(logged.node).or_default().push(logged.event);
+        by_node.entry(logged.node.unwrap()).or_default().push(logged.event);
     }
     assert_eq!(by_node.len(), WRITERS + 1);
     for (node, events) in by_node {
@@ -204,4 +204,30 @@ pub async fn few_events_are_deleted_at_once<S: Store>(store: Arc<S>) {
     assert_eq!(store.prune_events(kept, at(5000)).await.unwrap(), KeptEvents::AT_ONCE);
     assert_eq!(store.prune_events(kept, at(5000)).await.unwrap(), 200);
     assert_eq!(store.prune_events(kept, at(5000)).await.unwrap(), 0);
+}
+
+/// Changes of resources are logged with the write too; those of a node with the node.
+pub async fn changes_of_resources_are_logged<S: Store>(store: Arc<S>) {
+    let node = enrolled(&*store, "one").await;
+    let port = new_port(node.uuid, 1);
+    let mut chassis = Resource::new(ResourceKind::Chassis, Uuid::new_v4(), at(0));
+    chassis.name = Some("rack".to_owned());
+    let change = |n| vec![of_kind(EventKind::Change, n)];
+    store.write_resource(ResourceWrite::Create(port.clone()), None, change(1)).await.unwrap();
+    let rejected = store.write_resource(ResourceWrite::Create(port.clone()), None, change(2)).await;
+    assert!(rejected.is_err());
+    store.write_resource(ResourceWrite::Create(chassis.clone()), None, change(3)).await.unwrap();
+    let gone = ResourceWrite::Delete(ResourceKind::Port, port.uuid, 1);
+    store.write_resource(gone, Some((node.clone(), vec![event(4)])), change(5)).await.unwrap();
+    let (found, _) = all(&*store, None, 100).await;
+    assert_eq!(texts(&found), [1, 3, 4, 5].map(|n| format!("event {n}")));
+    let named = |index: usize| found[index].resource.as_ref().map(|one| (one.kind, one.uuid));
+    assert_eq!(named(0), Some((ResourceKind::Port, port.uuid)));
+    assert_eq!((named(1), found[1].node), (Some((ResourceKind::Chassis, chassis.uuid)), None));
+    assert_eq!(found[1].resource.as_ref().unwrap().name.as_deref(), Some("rack"));
+    assert_eq!((named(2), named(3)), (None, Some((ResourceKind::Port, port.uuid))));
+    for logged in [&found[0], &found[2], &found[3]] {
+        assert_eq!((logged.node, logged.node_name.as_deref()), (Some(node.uuid), Some("one")));
+    }
+    assert_eq!(store.history(node.uuid).await.unwrap().len(), 1);
 }

@@ -1,7 +1,7 @@
 //! The answers of `/v1/anneal/events` and `/v1/anneal/webhooks`.
 
 use crate::openapi::types::{closed, text, text_or_null};
-use model::{EventKind, ProvisionState};
+use model::{EventKind, ProvisionState, ResourceKind};
 use serde_json::{Value, json};
 
 /// A page of events.
@@ -20,6 +20,11 @@ fn event() -> Value {
         json!({"id": text(), "number": {"type": "integer"}, "finding": text()}),
         &["id", "number", "finding"],
     );
+    let kinds = ResourceKind::ALL.map(ResourceKind::as_str);
+    let resource = closed(
+        json!({"kind": {"type": "string", "enum": kinds}, "uuid": uuid(), "name": text_or_null()}),
+        &["kind", "uuid", "name"],
+    );
     let fields = json!({
         "cursor": text(),
         "uuid": uuid(),
@@ -27,13 +32,14 @@ fn event() -> Value {
         "type": {"type": "string", "enum": EventKind::ALL.map(EventKind::as_str)},
         "severity": {"type": "string", "enum": ["INFO", "ERROR"]},
         "text": text(),
-        "node_uuid": uuid(),
+        "node_uuid": {"type": ["string", "null"], "format": "uuid"},
         "node_name": text_or_null(),
         "previous_provision_state": state(),
         "provision_state": state(),
         "target_provision_state": state(),
         "command_id": text_or_null(),
         "certificate": {"anyOf": [certificate, {"type": "null"}]},
+        "resource": {"anyOf": [resource, {"type": "null"}]},
         "request_id": text_or_null(),
         "user": text_or_null(),
         "project": text_or_null(),
