@@ -68,7 +68,7 @@ mod tests {
         let event = LoggedEvent::of(&node, event);
         let mut delivery = Delivery::new("cmdb", "1-00000000".to_owned());
         let second = |n: i64| Timestamp(n * 1_000_000);
-        let mut fail = |delivery: &mut Delivery, now| {
+        let fail = |delivery: &mut Delivery, now| {
             failed(
                 delivery,
                 (2, "2-00000000".to_owned()),
