@@ -97,7 +97,7 @@ async fn changes_of_users_are_logged_with_their_request() {
     assert_eq!(types, ["transition", "change", "change", "deleted"], "{}", answer.text);
     assert_eq!(
         column(&answer.body, "text")[1..],
-        ["extra, driver_info changed by a user", "traits changed by a user", "deleted by a user"]
+        ["driver_info, extra changed by a user", "traits changed by a user", "deleted by a user"]
     );
     let requests = column(&answer.body, "request_id");
     for (index, of) in [(0, &made), (1, &patched), (3, &deleted)] {
@@ -174,11 +174,11 @@ async fn a_stream_sends_what_is_there_and_then_what_comes() {
 #[tokio::test]
 async fn a_stream_tells_where_it_stands_also_by_what_is_not_for_the_client() {
     let api = Api::new();
-    storied(&api, "n", &["one"]).await;
+    let node = storied(&api, "n", &["one"]).await;
     let other = storied(&api, "other", &[]).await;
     let end = |page: Value| page["next"].as_str().unwrap().to_owned();
     let latest = end(api.get("/v1/anneal/events?after=latest").await.is(200).body);
-    let mut stream = Parts::open(&api, "?after=latest&node=n", None).await;
+    let mut stream = Parts::open(&api, &format!("?after=latest&node={}", node.uuid), None).await;
     assert_eq!(stream.next().await.unwrap(), format!("retry: 2000\n: events\n\nid: {latest}\n\n"));
     api.store.update_node(other, vec![event("two")], None).await.unwrap();
     let latest = end(api.get("/v1/anneal/events?after=latest").await.is(200).body);

@@ -134,6 +134,8 @@ pub async fn a_reader_skips_no_event_of_many_writers<S: Store + 'static>(store: 
                 let page = store.events(after, 7).await.unwrap();
                 after = Some(page.next);
                 found.extend(page.events.into_iter().map(|(_, event)| event));
+                // A store in memory never waits, and the writers need a turn.
+                tokio::task::yield_now().await;
             }
             (found, after)
         })
