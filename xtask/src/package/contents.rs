@@ -29,11 +29,15 @@ pub fn controller(bins: &Path) -> Result<Tree> {
     tree.copy("usr/bin/anneal-controller", 0o755, &bins.join("anneal-controller"))?;
     let unit = ours.join("anneal-controller.service");
     tree.copy("lib/systemd/system/anneal-controller.service", 0o644, &unit)?;
-    tree.copy("usr/lib/sysusers.d/anneal.conf", 0o644, &root.join("packaging/anneal.sysusers"))?;
+    tree.copy("usr/lib/sysusers.d/anneal.conf", 0o644, &root.join("controller/packaging/anneal.sysusers"))?;
     let settings = fs::read_to_string(ours.join("anneal-controller.toml"))?;
     tree.file(CONFIG, 0o640, configuration(&settings)?.into_bytes());
     tree.copy("usr/share/doc/anneal-controller/CHANGELOG.md", 0o644, &root.join("CHANGELOG.md"))?;
-    tree.copy("usr/share/doc/anneal-controller/copyright", 0o644, &root.join("packaging/debian/copyright"))?;
+    tree.copy(
+        "usr/share/doc/anneal-controller/copyright",
+        0o644,
+        &root.join("controller/packaging/debian/copyright"),
+    )?;
     Ok(tree)
 }
 
@@ -71,7 +75,7 @@ pub fn command_line(bins: &Path, work: &Path) -> Result<Tree> {
         let name = path.file_name().and_then(|name| name.to_str()).context("the name of a manual page")?;
         tree.file(&format!("usr/share/man/man1/{name}.gz"), 0o644, gzip(&fs::read(&path)?, 9)?);
     }
-    let copyright = sh::root().join("packaging/debian/copyright");
+    let copyright = sh::root().join("controller/packaging/debian/copyright");
     tree.copy("usr/share/doc/anneal/copyright", 0o644, &copyright)?;
     Ok(tree)
 }

@@ -40,7 +40,7 @@ const COMMAND_LINE: Control = Control {
 pub fn controller(plan: &Plan, tree: &Tree, out: &Path) -> Result<PathBuf> {
     let mut control = Tree::default();
     for script in ["preinst", "postinst", "prerm", "postrm"] {
-        let text = fs::read_to_string(sh::root().join("packaging/debian").join(script))?;
+        let text = fs::read_to_string(sh::root().join("controller/packaging/debian").join(script))?;
         let text = text.replace("@SCHEMA@", &plan.schema.to_string()).replace("@VERSION@", &plan.version);
         ensure!(!text.contains('@'), "{script} has a mark that nothing replaces");
         control.file(script, 0o755, text.into_bytes());

@@ -33,7 +33,8 @@ impl Redfish {
             return Ok(());
         }
         let is_unused = system::boot_setting(&system.body).device == Some(BootDevice::UefiHttp);
-        let mut patch = json!({"Boot": {"HttpBootUri": ""}});
+        // Null and not the empty text: Ironic sends null with every change of the boot device, so BMCs know it.
+        let mut patch = json!({"Boot": {"HttpBootUri": null}});
         if is_unused {
             patch["Boot"]["BootSourceOverrideEnabled"] = json!("Disabled");
         }

@@ -72,7 +72,7 @@ pub use restored::after_restore;
 pub fn decide(snapshot: &Snapshot, settings: &Settings) -> Decision {
     match snapshot.node.provision_state {
         ProvisionState::Verifying | ProvisionState::Adopting => verifying::decide(snapshot),
-        state if has_run(state) => run::decide(snapshot, settings),
+        state if state.phase().has_run() => run::decide(snapshot, settings),
         _ => idle::decide(snapshot, settings),
     }
 }
@@ -83,7 +83,7 @@ pub fn apply_outcome(snapshot: &Snapshot, action: &Action, outcome: Outcome, set
         ProvisionState::Verifying | ProvisionState::Adopting => {
             verifying::apply_outcome(snapshot, outcome, settings)
         }
-        state if has_run(state) => run::apply_outcome(snapshot, action, outcome, settings),
+        state if state.phase().has_run() => run::apply_outcome(snapshot, action, outcome, settings),
         _ => idle::apply_outcome(snapshot, action, outcome, settings),
     };
     if is_reset(action) {
@@ -96,27 +96,4 @@ pub fn apply_outcome(snapshot: &Snapshot, action: &Action, outcome: Outcome, set
 /// Whether the firmware starts again with this action.
 fn is_reset(action: &Action) -> bool {
     matches!(action, Action::SetPower(PowerTarget::Reboot | PowerTarget::SoftReboot))
-}
-
-/// States in which a run is under way.
-fn has_run(state: ProvisionState) -> bool {
-    use ProvisionState as P;
-    matches!(
-        state,
-        P::Deploying
-            | P::DeployWait
-            | P::DeployHold
-            | P::Cleaning
-            | P::CleanWait
-            | P::CleanHold
-            | P::Deleting
-            | P::Inspecting
-            | P::InspectWait
-            | P::Rescuing
-            | P::RescueWait
-            | P::Unrescuing
-            | P::Servicing
-            | P::ServiceWait
-            | P::ServiceHold
-    )
 }

@@ -1,9 +1,9 @@
 //! The controller gives up what it was about to do with a node: the passes over it panicked too often in a row, or its row is of
 //! a backup.
 
+use super::fail;
 use super::transition::pass;
 use super::view::View;
-use super::{fail, has_run};
 use crate::decision::{Change, Snapshot};
 use crate::settings::Settings;
 use model::ProvisionState;
@@ -27,7 +27,7 @@ pub fn give_up(snapshot: &Snapshot, settings: &Settings, text: &str) -> Change {
             change.node.last_error = Some(text);
             change
         }
-        state if has_run(state) => match node.run.as_ref().filter(|run| run.is_active()) {
+        state if state.phase().has_run() => match node.run.as_ref().filter(|run| run.is_active()) {
             Some(run) => fail::failed(&View { snapshot, settings, run }, &text),
             None => fail::without_run(snapshot),
         },

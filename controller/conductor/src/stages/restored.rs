@@ -30,7 +30,7 @@ pub fn after_restore(
 /// What was under way when the backup was made.
 fn under_way(node: &Node) -> Option<String> {
     let state = node.provision_state;
-    if !is_at_rest(state) {
+    if !state.phase().is_at_rest() {
         return Some(format!(
             "the node was in state {:?} then, and what was done since is not known",
             state.as_str()
@@ -41,18 +41,6 @@ fn under_way(node: &Node) -> Option<String> {
     }
     let kept = node.run.as_ref().is_some_and(|run| run.ramdisk_kept.is_some() || run.is_active());
     kept.then(|| "a ramdisk ran on the node then".to_owned())
-}
-
-/// Whether nothing is done with a node in this state before a user asks for it: it is stable, or something failed.
-fn is_at_rest(state: ProvisionState) -> bool {
-    use ProvisionState::{
-        AdoptFail, CleanFail, DeployFail, InspectFail, RescueFail, ServiceFail, UnrescueFail,
-    };
-    state.is_stable()
-        || matches!(
-            state,
-            AdoptFail | CleanFail | DeployFail | InspectFail | RescueFail | ServiceFail | UnrescueFail
-        )
 }
 
 /// How its power is not what the row says. Nodes that are not managed yet have none.
@@ -112,7 +100,7 @@ mod tests {
     #[test]
     fn what_was_under_way_is_given_up_and_nothing_is_done() {
         use ProvisionState as P;
-        let states = P::ALL.into_iter().filter(|state| !is_at_rest(*state));
+        let states = P::ALL.into_iter().filter(|state| !state.phase().is_at_rest());
         let mut nodes: Vec<Node> = states
             .map(|state| match state {
                 P::Deploying | P::DeployWait | P::DeployHold => running(state, RunKind::Deploy),
@@ -132,7 +120,7 @@ mod tests {
             for read in [Ok(Some(OFF)), Ok(Some(ON)), Err("no route".to_owned())] {
                 let change = after(before.clone(), read).unwrap();
                 let node = &change.node;
-                assert!(is_at_rest(node.provision_state), "{:?}", node.provision_state);
+                assert!(node.provision_state.phase().is_at_rest(), "{:?}", node.provision_state);
                 assert!(node.maintenance && node.maintenance_reason.as_ref().unwrap().contains("backup"));
                 assert!(!change.events.is_empty() && node.target_power_state.is_none());
                 assert!(node.run.as_ref().is_none_or(|run| run.logs.is_none() && run.ramdisk_kept.is_none()));

@@ -1,6 +1,6 @@
 //! What begins a boot: an observed power-off, or a reset that stands for it; and how a run ends on such a node.
 
-use crate::situation::{NOW, heard, node, snapshot};
+use crate::situation::{NOW, acts, after, changes, heard, node, snapshot};
 use conductor::Settings;
 use conductor::decision::{Action, ActionError, Change, Decision, Outcome, Snapshot};
 use conductor::stages::{apply_outcome, decide};
@@ -22,24 +22,6 @@ fn never_off(cursor: Cursor) -> Snapshot {
     let mut snapshot = at(cursor);
     snapshot.node.other.insert("disable_power_off".to_owned(), json!(true));
     snapshot
-}
-
-fn recorded(snapshot: &Snapshot) -> Change {
-    match decide(snapshot, &Settings::default()) {
-        Decision::Record(change) => *change,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn acts(snapshot: &Snapshot) -> Action {
-    match decide(snapshot, &Settings::default()) {
-        Decision::Act(action) => action,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn after(snapshot: &Snapshot, action: &Action, outcome: Outcome) -> Change {
-    apply_outcome(snapshot, action, outcome, &Settings::default())
 }
 
 fn began(change: &Change) -> (Cursor, BootStart, bool) {
@@ -80,7 +62,7 @@ fn resets(snapshot: Snapshot, state: Outcome) {
 /// A node whose boot begins with a reset.
 fn to_be_reset() -> Snapshot {
     let seen = never_off(Cursor::PowerOff);
-    Snapshot { node: recorded(&seen).node, ..seen }
+    Snapshot { node: changes(&seen).node, ..seen }
 }
 
 #[test]
@@ -133,14 +115,14 @@ fn a_reset_that_may_have_been_ordered_is_not_repeated_without_its_boot_device() 
     let restarted = Snapshot { listening_since: NOW.after(Duration::from_secs(1)), ..set.clone() };
     let taken_over = Snapshot { now: NOW.after(Duration::from_secs(31)), ..set };
     for again in [restarted, taken_over] {
-        assert_eq!(began(&recorded(&again)).0, Cursor::SetBootDevice);
+        assert_eq!(began(&changes(&again)).0, Cursor::SetBootDevice);
     }
 }
 
 #[test]
 fn a_node_that_is_never_powered_off_is_reset() {
     let seen = never_off(Cursor::PowerOff);
-    let change = recorded(&seen);
+    let change = changes(&seen);
     assert_eq!(began(&change), (Cursor::ReadBootDevice, BootStart::ResetAccepted, false));
     assert!(!change.forget_agent && change.next_boot.is_none(), "nothing has ended yet");
     resets(Snapshot { node: change.node, ..seen }, Outcome::Power(PowerState::On));

@@ -2,8 +2,10 @@
 
 use agent_protocol::command::CommandStatus;
 use async_trait::async_trait;
+use conductor::Settings;
 use conductor::agent_transport::{AgentCall, AgentTransport};
-use conductor::decision::{Decision, Snapshot};
+use conductor::decision::{Action, Change, Decision, Outcome, Snapshot};
+use conductor::stages::{apply_outcome, decide};
 use model::abilities::{Abilities, Inspect, Rescue};
 use model::agent::{AgentKind, AgentState};
 use model::plan::automated_plan;
@@ -96,6 +98,27 @@ pub fn recorded(decision: Decision) -> Node {
         Decision::Record(change) => change.node,
         other => panic!("{other:?} stores nothing"),
     }
+}
+
+/// What is decided under the default settings, where that is a change …
+pub fn changes(snapshot: &Snapshot) -> Change {
+    match decide(snapshot, &Settings::default()) {
+        Decision::Record(change) => *change,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// … and where it is an action.
+pub fn acts(snapshot: &Snapshot) -> Action {
+    match decide(snapshot, &Settings::default()) {
+        Decision::Act(action) => action,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What the outcome of an action changes.
+pub fn after(snapshot: &Snapshot, action: &Action, outcome: Outcome) -> Change {
+    apply_outcome(snapshot, action, outcome, &Settings::default())
 }
 
 /// An agent that has these commands, answers every other in the same way, and keeps what it is sent.

@@ -1,11 +1,11 @@
 //! The boot medium of a node that boots by virtual media: when it is inserted, when it is ejected, and that it is out again
 //! wherever the controller was killed.
 
-use crate::situation::{NOW, at, heard, node, snapshot};
+use crate::situation::{NOW, acts, after, at, changes, heard, node, snapshot};
 use crate::world::World;
 use conductor::Settings;
-use conductor::decision::{Action, ActionError, Change, Decision, Outcome, Snapshot};
-use conductor::stages::{apply_outcome, decide};
+use conductor::decision::{Action, ActionError, Decision, Outcome, Snapshot};
+use conductor::stages::decide;
 use model::boot::Boot;
 use model::run::{Cursor, PersistentBoot};
 use model::{Contact, Node, PowerState, PowerTarget, ProvisionState, RunKind, Verb, Wait};
@@ -26,24 +26,6 @@ fn standing(cursor: Cursor) -> Snapshot {
     snapshot(node, contact, NOW)
 }
 
-fn recorded(snapshot: &Snapshot) -> Change {
-    match decide(snapshot, &Settings::default()) {
-        Decision::Record(change) => *change,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn acts(snapshot: &Snapshot) -> Action {
-    match decide(snapshot, &Settings::default()) {
-        Decision::Act(action) => action,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn after(snapshot: &Snapshot, action: &Action, outcome: Outcome) -> Change {
-    apply_outcome(snapshot, action, outcome, &Settings::default())
-}
-
 fn failed(text: &str, retryable: bool) -> Outcome {
     Outcome::Failed(ActionError { text: text.into(), retryable, unreachable: false })
 }
@@ -61,7 +43,7 @@ fn that_it_may_be_in_is_stored_before_it_is_inserted() {
     assert_eq!(cursor(&change.node), &Cursor::SetBootDevice);
     assert!(change.node.run.as_ref().unwrap().boot_before.is_some());
     let mut inserts = Snapshot { node: change.node, ..read };
-    inserts.node = recorded(&inserts).node;
+    inserts.node = changes(&inserts).node;
     assert!(inserts.node.medium_inserted);
     assert_eq!(acts(&inserts), Action::InsertMedium);
     let change = after(&inserts, &Action::InsertMedium, Outcome::Done);
@@ -82,7 +64,7 @@ fn a_node_that_is_never_seen_off_is_refused_by_name() {
     never.node.other.insert("disable_power_off".to_owned(), json!(true));
     let unknown =
         after(&standing(Cursor::PowerOff), &Action::SetPower(PowerTarget::Off), Outcome::PowerUnknown);
-    for change in [recorded(&never), unknown] {
+    for change in [changes(&never), unknown] {
         assert_eq!(change.node.provision_state, ProvisionState::CleanFail);
         assert!(change.node.last_error.as_ref().unwrap().contains("cannot be booted from a boot medium"));
     }
@@ -93,7 +75,7 @@ fn it_is_ejected_when_the_agent_was_heard() {
     let mut heard_of = standing(Cursor::AwaitAgent);
     heard_of.node.medium_inserted = true;
     heard_of.contact = Contact { boot: Some(Boot::fresh()), ..heard("b") };
-    let change = recorded(&heard_of);
+    let change = changes(&heard_of);
     assert_eq!(cursor(&change.node), &Cursor::RestoreBootDevice);
     let ejects = Snapshot { node: change.node, ..heard_of };
     assert_eq!(acts(&ejects), Action::EjectMedium);
@@ -141,7 +123,7 @@ fn a_bmc_that_reads_nothing_is_named() {
     let soon = Snapshot { now: at(29), ..waits.clone() };
     assert!(matches!(decide(&soon, &Settings::default()), Decision::Sleep { .. }));
     let due = Snapshot { now: at(30), ..waits };
-    let change = recorded(&due);
+    let change = changes(&due);
     let says = change.node.last_error.clone().unwrap();
     assert!(says.contains("has read nothing of the boot medium in the 30 s since power-on"), "{says}");
     assert_eq!(change.node.wait, due.node.wait, "the time limit stays");
@@ -152,7 +134,7 @@ fn a_bmc_that_reads_nothing_is_named() {
     read.contact.boot.as_mut().unwrap().medium_read_by = Some([192, 0, 2, 9].into());
     assert!(!matches!(decide(&read, &Settings::default()), Decision::Record(_)));
     let overdue = Snapshot { now: at(1800), ..due };
-    assert!(recorded(&overdue).node.last_error.unwrap().contains("Its BMC has read nothing"));
+    assert!(changes(&overdue).node.last_error.unwrap().contains("Its BMC has read nothing"));
 }
 
 /// The medium is out, and the node arrives.

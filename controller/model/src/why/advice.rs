@@ -2,10 +2,10 @@
 
 use super::command::Command;
 use super::facts::Facts;
-use super::phase::Phase;
 use crate::boot::RamdiskAgent;
 use crate::kind::RunKind;
 use crate::node::Node;
+use crate::phase::Phase;
 use crate::power::PowerTarget;
 use crate::provision::{ProvisionState, Verb, transition};
 use crate::request::{RequestError, check_node};
@@ -31,7 +31,7 @@ pub struct Help {
 
 pub(super) fn of(facts: &Facts) -> Help {
     let node = facts.node;
-    let phase = Phase::of(node);
+    let phase = node.provision_state.phase();
     let waits_for_power = phase.is_at_rest() && node.target_power_state.is_some();
     if facts.conductor.is_none() && (waits_for_power || !phase.is_at_rest()) {
         let text = format!(
@@ -74,7 +74,7 @@ fn none(text: &str) -> Help {
 fn commands(facts: &Facts) -> Vec<Advice> {
     let node = facts.node;
     let mut commands = Commands { node, all: Vec::new() };
-    let phase = Phase::of(node);
+    let phase = node.provision_state.phase();
     if phase.is_at_rest() {
         commands.removes_the_cause(facts);
     }

@@ -1,8 +1,8 @@
 //! What a node waits for, and since when.
 
 use super::facts::Facts;
-use super::phase::Phase;
 use crate::node::{Node, Wait};
+use crate::phase::Phase;
 use crate::provision::ProvisionState;
 use crate::run::{Cursor, Run};
 use crate::step::PlannedStep;
@@ -77,7 +77,7 @@ pub struct Awaits {
 pub(super) fn of(facts: &Facts) -> Awaits {
     let node = facts.node;
     let changed = Some(node.provision_updated_at.unwrap_or(node.created_at));
-    let phase = Phase::of(node);
+    let phase = node.provision_state.phase();
     let is_asked = node.target_power_state.is_some();
     if facts.conductor.is_none() && (is_asked || !phase.is_at_rest()) {
         let text = format!(

@@ -6,7 +6,6 @@ mod awaits;
 mod command;
 mod facts;
 mod next;
-mod phase;
 mod tried;
 
 pub use advice::{Advice, Help};

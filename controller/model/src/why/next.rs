@@ -1,9 +1,9 @@
 //! What happens next, and when.
 
 use super::facts::Facts;
-use super::phase::Phase;
 use crate::kept_ramdisk::KeptRamdisk;
 use crate::node::Node;
+use crate::phase::Phase;
 use crate::provision::ProvisionState;
 use crate::run::{Cursor, Logs, Run};
 use crate::step::PlannedStep;
@@ -41,7 +41,7 @@ pub struct Next {
 
 pub(super) fn of(facts: &Facts) -> Next {
     let node = facts.node;
-    let phase = Phase::of(node);
+    let phase = node.provision_state.phase();
     let run = node.run.as_ref().filter(|run| run.is_active());
     let mut next = match (phase, run) {
         (Phase::Stable | Phase::Failed, _) => at_rest(node),

@@ -43,7 +43,7 @@ fn flagged() -> impl Iterator<Item = Node> {
             (node.retired, node.protected, node.maintenance) = (on(0), on(1), on(2));
             node.fault = on(3).then(|| "clean failure".to_owned());
             let run = Run::new(RunKind::AutomatedClean, Timestamp(2));
-            let at_rest = phase::Phase::of(&node).is_at_rest();
+            let at_rest = node.provision_state.phase().is_at_rest();
             let cursor = if at_rest { Cursor::Done } else { Cursor::AwaitAgent };
             node.run = Some(Run { cursor, ..run });
             node

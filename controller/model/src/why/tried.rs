@@ -1,8 +1,8 @@
 //! What was tried, and what was answered.
 
 use super::facts::Facts;
-use super::phase::Phase;
 use crate::node::Node;
+use crate::phase::Phase;
 use crate::provision::ProvisionState;
 use crate::run::{Cursor, Logs, Run};
 use crate::step::{PlannedStep, StepResult};
@@ -30,7 +30,7 @@ pub(super) fn of(facts: &Facts) -> Vec<Tried> {
     }
     if let Some(text) = &node.last_error {
         // The error of a run that goes on is of an attempt, whose time is not stored.
-        let has_ended = Phase::of(node).is_at_rest() && has_failed(node);
+        let has_ended = node.provision_state.phase().is_at_rest() && has_failed(node);
         let text = format!("the last error: {text}");
         add(changed.filter(|_| has_ended), text);
     }
@@ -49,7 +49,7 @@ pub(super) fn of(facts: &Facts) -> Vec<Tried> {
 }
 
 fn has_failed(node: &Node) -> bool {
-    Phase::of(node) == Phase::Failed || node.provision_state == ProvisionState::Enroll
+    node.provision_state.phase() == Phase::Failed || node.provision_state == ProvisionState::Enroll
 }
 
 fn of_run(run: &Run, add: &mut impl FnMut(Option<Timestamp>, String)) {

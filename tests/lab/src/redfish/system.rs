@@ -109,8 +109,8 @@ pub async fn patch(State(bmc): State<Bmc>, body: Bytes) -> Response {
         }
     }
     let uefi = bmc.machine.spec().firmware.is_uefi();
-    if let Some(url) = boot["HttpBootUri"].as_str().filter(|_| uefi && !bmc.media.quirks.forgets_urls) {
-        bmc.machine.set_http_url(Some(url.to_owned()).filter(|url| !url.is_empty())).await;
+    if let Some(url) = boot.get("HttpBootUri").filter(|_| uefi && !bmc.media.quirks.forgets_urls) {
+        bmc.machine.set_http_url(url.as_str().filter(|url| !url.is_empty()).map(str::to_owned)).await;
     }
     let present = bmc.machine.boot_choice().await;
     let choice = match choice(&boot, present, uefi, bmc.media.quirks.sources) {
@@ -151,7 +151,7 @@ fn choice(
             ("BootSourceOverrideMode", "UEFI") if uefi => {}
             ("BootSourceOverrideMode", "Legacy") if !uefi => {}
             ("BootOrder", _) if value.is_array() => {}
-            ("HttpBootUri", _) if value.is_string() && uefi => {}
+            ("HttpBootUri", _) if (value.is_string() || value.is_null()) && uefi => {}
             _ => return Err(format!("{key}: {value} is not allowed here")),
         }
     }

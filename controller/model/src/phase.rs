@@ -1,11 +1,10 @@
 //! What moves a node on, by its provision state.
 
-use crate::node::Node;
 use crate::provision::ProvisionState;
 
 /// How a node in a state gets out of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub enum Phase {
     /// It is left on request only.
     Stable,
     /// Something failed: it is left on request only.
@@ -18,11 +17,13 @@ pub(super) enum Phase {
     Works,
 }
 
-impl Phase {
-    pub fn of(node: &Node) -> Self {
+impl ProvisionState {
+    /// What moves a node on that is in this state.
+    pub fn phase(self) -> Phase {
+        use Phase::{Failed, Held, Stable, Verifies, Works};
         use ProvisionState as P;
-        match node.provision_state {
-            P::Enroll | P::Manageable | P::Available | P::Active | P::Rescue => Self::Stable,
+        match self {
+            P::Enroll | P::Manageable | P::Available | P::Active | P::Rescue => Stable,
             P::Error
             | P::DeployFail
             | P::CleanFail
@@ -30,9 +31,9 @@ impl Phase {
             | P::AdoptFail
             | P::RescueFail
             | P::UnrescueFail
-            | P::ServiceFail => Self::Failed,
-            P::DeployHold | P::CleanHold | P::ServiceHold => Self::Held,
-            P::Verifying | P::Adopting => Self::Verifies,
+            | P::ServiceFail => Failed,
+            P::DeployHold | P::CleanHold | P::ServiceHold => Held,
+            P::Verifying | P::Adopting => Verifies,
             P::Deploying
             | P::DeployWait
             | P::Cleaning
@@ -44,12 +45,19 @@ impl Phase {
             | P::RescueWait
             | P::Unrescuing
             | P::Servicing
-            | P::ServiceWait => Self::Works,
+            | P::ServiceWait => Works,
         }
     }
+}
 
+impl Phase {
     /// Whether a user's command alone leads out of the state.
     pub fn is_at_rest(self) -> bool {
         matches!(self, Self::Stable | Self::Failed)
+    }
+
+    /// Whether the states have a run that is under way.
+    pub fn has_run(self) -> bool {
+        matches!(self, Self::Held | Self::Works)
     }
 }
