@@ -1,8 +1,8 @@
 //! `anneal`: what an operator types.
 //!
-//! One file a noun (`node/`, `port`, `deploy_template`, `driver`, `bundle/`, `certificate/`, `webhook`) over the public API: this program knows nothing that another
-//! client of that API could not know. What a command prints is made by pure functions; [`client`] alone
-//! speaks HTTP, [`wait`] and [`node::watch`] alone let time pass.
+//! One file a noun (`node/`, `port`, `deploy_template`, `driver`, `bundle/`, `certificate/`, `webhook`) over the public
+//! API: this program knows nothing that another client of that API could not know. What a command prints is made by pure
+//! functions; [`client`] alone speaks HTTP, [`wait`] and [`node::watch`] alone let time pass.
 
 mod bundle;
 mod certificate;

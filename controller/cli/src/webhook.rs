@@ -57,7 +57,9 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
             let path = ["anneal", "webhooks", &webhook, "dead_letters", "retry"];
             let body = place.map_or_else(|| json!({}), |place| json!({"place": place}));
             let done = client.send(Method::POST, &path, &[], Some(body)).await?.body;
-            show(format, &done, |done| format!("{} dead letters are tried again", cell(&done["retried"])))
+            show(format, &done, |done| {
+                format!("dead letters that are tried again: {}", cell(&done["retried"]))
+            })
         }
         Command::Dead(Dead::Delete { webhook, place }) => {
             let number = place.to_string();

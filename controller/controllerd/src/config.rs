@@ -309,9 +309,7 @@ impl Config {
         ensure!((1..=4096).contains(&self.bundles.max_mib), "bundles.max_mib must be 1 to 4096");
         self.metrics.check()?;
         self.events.check()?;
-        for (name, webhook) in &self.webhooks {
-            webhook.check().map_err(|why| anyhow::anyhow!("webhooks.{name}: {why}"))?;
-        }
+        self.check_webhooks()?;
         self.boot.check_hello_url()?;
         self.boot.check_dns()?;
         if self.boot.enabled {
@@ -321,6 +319,19 @@ impl Config {
                 "boot.address {address} is none of api.listen: nodes could not reach the API"
             );
             self.boot.check_services()?;
+        }
+        Ok(())
+    }
+
+    /// Names are a part of URLs and headers.
+    fn check_webhooks(&self) -> Result<()> {
+        for (name, webhook) in &self.webhooks {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+            ensure!(
+                (1..=64).contains(&name.len()) && name.bytes().all(is_plain),
+                "webhooks: the name {name:?} must be 1 to 64 letters, digits, '-', '_' and '.'"
+            );
+            webhook.check().map_err(|why| anyhow::anyhow!("webhooks.{name}: {why}"))?;
         }
         Ok(())
     }
@@ -485,6 +496,11 @@ mod tests {
         assert!(wrong("[agent]\nrequests_burst = 0").contains("agent.requests_burst"));
         assert!(wrong("[connections]\nidle_timeout_s = 0").contains("connections.idle_timeout_s"));
         assert!(wrong("[events]\nkeep_days = 0").contains("events.keep_days"));
+        let webhook = |name: &str, url: &str| {
+            wrong(&format!("[webhooks.\"{name}\"]\nurl = \"{url}\"\nsecret_file = \"/nonexistent\""))
+        };
+        assert!(webhook("two words", "https://cmdb.example/").contains("the name \"two words\""));
+        assert!(webhook("cmdb", "http://192.0.2.1/").contains("webhooks.cmdb: url"));
         assert!(wrong("[connections]\nboot = 1").contains("connections.boot_per_address"));
         assert!(wrong("[conductor]\nagent_silence_s = 1").contains("agent_silence_s"));
         assert!(wrong("[conductor.clean_step_priority_override]\nerase = 1.0").contains("interface.step"));

@@ -50,6 +50,7 @@ use std::time::Duration;
 use store::{Clock, Members, SystemClock};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use webhooks::Courier;
 
@@ -63,6 +64,10 @@ const AGENT_CALL: Duration = Duration::from_secs(60);
 const CONDUCTOR: &str = "the conductor";
 /// How long passes under way may take after a signal to stop.
 const DRAIN: Duration = Duration::from_secs(20);
+/// Name of the service that delivers events.
+const WEBHOOKS: &str = "the webhooks";
+/// How long deliveries under way may take after that; with [`DRAIN`], less than systemd waits (`TimeoutStopSec`).
+const HAND_OVER: Duration = Duration::from_secs(5);
 
 /// Owns the provision state machine of bare-metal nodes, their step catalogue and their power.
 #[derive(Parser)]
@@ -200,12 +205,17 @@ fn deliver_events(
     stop: &CancellationToken,
     services: &mut Services,
 ) -> Result<()> {
+    let mut couriers = JoinSet::new();
     for (name, webhook) in &config.webhooks {
         let courier = Courier::new(name, webhook.clone(), database.store(), clock.clone(), &config.name())
             .map_err(|why| anyhow::anyhow!("webhooks.{name}: {why}"))?;
-        let stopped = stop.clone();
-        services.start(format!("the webhook {name}"), async move {
-            courier.run(stopped).await;
+        couriers.spawn(courier.run(stop.clone()));
+    }
+    if !couriers.is_empty() {
+        services.start(WEBHOOKS, async move {
+            while let Some(ended) = couriers.join_next().await {
+                ended?;
+            }
             Ok(())
         });
     }
@@ -242,6 +252,11 @@ async fn serve(mut services: Services, stop: &CancellationToken) -> Result<()> {
     stop.cancel();
     if !services.drain(CONDUCTOR, DRAIN).await {
         tracing::warn!("passes were still under way after {DRAIN:?}; they go on at the next start");
+    }
+    if !services.drain(WEBHOOKS, HAND_OVER).await {
+        tracing::warn!(
+            "events were still being delivered; another controller goes on when this one's time is over"
+        );
     }
     ended
 }

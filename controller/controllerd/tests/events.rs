@@ -1,5 +1,5 @@
 //! A client that follows the events of a real controller, which is killed again and again: none is lost and none comes twice,
-//! compared with the histories of all nodes.
+//! compared with the histories of all nodes. And webhooks of a real controller.
 
 mod cluster;
 
@@ -8,8 +8,8 @@ use nix::sys::signal::Signal;
 use reqwest::Client;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -43,6 +43,13 @@ impl Place {
 
     fn start(&self) -> Controller {
         Controller::start(&self.dir.path().join("controller.toml"), &self.dir.path().join("log"))
+    }
+
+    /// Change its configuration for the next start.
+    fn configure(&self, change: impl FnOnce(String) -> String) {
+        let path = self.dir.path().join("controller.toml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, change(text)).unwrap();
     }
 
     fn url(&self) -> String {
@@ -268,10 +275,8 @@ async fn the_client_of_the_documentation_goes_on_over_a_restart() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_limits_in_time_of_connections_do_not_end_a_stream() {
     let place = Place::new();
-    let path = place.dir.path().join("controller.toml");
-    let config = std::fs::read_to_string(&path).unwrap();
     let limits = "[connections]\nhead_timeout_s = 1\nbody_timeout_s = 1\nidle_timeout_s = 1\n";
-    std::fs::write(&path, format!("{config}{limits}")).unwrap();
+    place.configure(|text| text + limits);
     let _controller = place.start();
     let api = Api::at(place.port);
     api.insist("GET", "/v1/nodes", Value::Null).await;
@@ -283,4 +288,81 @@ async fn the_limits_in_time_of_connections_do_not_end_a_stream() {
     let begun = Instant::now();
     let alive = answer.chunk().await.unwrap().expect("a comment");
     assert!(alive.starts_with(b": keep-alive") && begun.elapsed() > Duration::from_secs(3), "{alive:?}");
+}
+
+/// A receiver of webhooks, which takes every event; its URL.
+fn receiver(received: Received) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let received = received.clone();
+            std::thread::spawn(move || take_all(connection.unwrap(), &received));
+        }
+    });
+    url
+}
+
+/// Take what comes on a connection, until the other side closes it.
+fn take_all(mut connection: TcpStream, received: &Received) {
+    let mut reader = BufReader::new(connection.try_clone().unwrap());
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).unwrap_or_default() == 0 {
+                return;
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if line == "\r\n" {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        received.0.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
+        connection.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+    }
+}
+
+/// The controller that delivers to the only webhook.
+async fn who_delivers(api: &Api) -> Value {
+    api.insist("GET", "/v1/anneal/webhooks", Value::Null).await["webhooks"][0]["conductor"].clone()
+}
+
+/// A controller that is stopped gives its webhooks back, so that another need not wait until its time is over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_webhook_is_handed_over_when_its_controller_stops() {
+    let place = Place::new();
+    let received = Received::default();
+    let secret = place.dir.path().join("secret");
+    std::fs::write(&secret, "a secret of 16 or more\n").unwrap();
+    let url = receiver(received.clone());
+    let webhook =
+        format!("[webhooks.cmdb]\nurl = {url:?}\nsecret_file = {secret:?}\ntypes = [\"transition\"]\n");
+    place.configure(|text| text + &webhook);
+    let api = Api::at(place.port);
+    let mut controller = place.start();
+    let begun = Instant::now();
+    while who_delivers(&api).await != "c1" {
+        assert!(begun.elapsed() < LIMIT, "the webhook is not taken");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    api.insist("POST", "/v1/nodes", json!({"name": "n0", "driver": "fake-hardware"})).await;
+    received.wait("the first event", |events| !events.is_empty()).await;
+    controller.signal(Signal::SIGTERM);
+    controller.ended();
+    drop(controller);
+
+    place.configure(|text| text.replace("\"c1\"", "\"c2\""));
+    let _controller = place.start();
+    let begun = Instant::now();
+    api.insist("POST", "/v1/nodes", json!({"name": "n1", "driver": "fake-hardware"})).await;
+    received.wait("the second event", |events| events.len() > 1).await;
+    assert!(begun.elapsed() < Duration::from_secs(25), "the first held it for 30 s: {:?}", begun.elapsed());
+    let names: Vec<String> = received.events().iter().map(|event| text(event, "node_name")).collect();
+    assert_eq!(names, ["n0", "n1"]);
+    assert_eq!(who_delivers(&api).await, "c2");
 }

@@ -9,8 +9,10 @@ use std::time::Duration;
 use store::{Clock, EventCursor, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
-/// How long a controller holds a webhook without storing anything: longer than a try takes.
+/// How long a controller holds a webhook without storing anything: longer than a try and [`SPARE`].
 const LEASE: Duration = Duration::from_secs(30);
+/// For all that is done beside a try.
+const SPARE: Duration = Duration::from_secs(5);
 /// Without a ring it looks so often: at what other controllers write, and whether another has stopped to deliver.
 const LOOK: Duration = Duration::from_secs(5);
 /// Rings within this time cause one look.
@@ -37,7 +39,7 @@ enum Turn {
     Rest(Option<Timestamp>),
     /// There may be more at once.
     More,
-    /// Another controller delivers.
+    /// Another controller delivers, or it is not known who does.
     Lost,
 }
 
@@ -74,7 +76,7 @@ impl Courier {
                 Err(error) => {
                     held = None;
                     tracing::warn!(webhook = self.name, error = %error.chain(), "events cannot be delivered; trying again");
-                    Turn::Rest(None)
+                    Turn::Lost
                 }
             };
             let wait = match turn {
@@ -112,8 +114,9 @@ impl Courier {
     /// `known`: what this controller holds, as it is stored.
     async fn turn(&self, known: &mut Option<Delivery>, stop: &CancellationToken) -> store::Result<Turn> {
         let now = self.clock.now();
-        // Not taken anew for each ring: that would be a write for each.
-        let lasts = |held: &Delivery| held.until > now.after(LEASE / 2) && held.until <= now.after(LEASE);
+        // Not taken anew for each ring: that would be a write for each. Nobody takes it over while a try is under way.
+        let one_try = Duration::from_secs(u64::from(self.settings.timeout_s)) + SPARE;
+        let lasts = |held: &Delivery| held.until > now.after(one_try) && held.until <= now.after(LEASE);
         let mut held = match known.take().filter(lasts) {
             Some(held) => held,
             None => match self.take().await? {
@@ -127,7 +130,10 @@ impl Courier {
     }
 
     async fn deliver_next(&self, held: &mut Delivery, stop: &CancellationToken) -> store::Result<Turn> {
-        self.retry_letters().await?;
+        let letter = self.retry_letter(held).await?;
+        if letter == Turn::Lost {
+            return Ok(letter);
+        }
         let now = self.clock.now();
         // One that is farther away is of a clock that was set back.
         let latest = now.after(self.patience.longest_pause);
@@ -167,7 +173,7 @@ impl Courier {
         if !page.events.is_empty() && !self.note(held, None).await? {
             return Ok(Turn::Lost);
         }
-        Ok(if page.more { Turn::More } else { Turn::Rest(None) })
+        Ok(if page.more || letter == Turn::More { Turn::More } else { Turn::Rest(None) })
     }
 
     /// Try an event, and store what came of it; false: another controller delivers.
@@ -207,24 +213,21 @@ impl Courier {
         self.store.put_delivery(held.clone(), letter).await
     }
 
-    /// Try the dead letters that a user asked for.
-    async fn retry_letters(&self) -> store::Result<()> {
-        for letter in self.store.dead_letters(&self.name, true, PAGE).await? {
-            let cursor = EventCursor::behind(letter.place, letter.event.event.uuid);
-            let now = self.clock.now();
-            match self.sender.send(cursor, &letter.event, now).await {
-                Ok(()) => self.store.remove_dead_letter(&self.name, letter.place).await?,
-                Err(error) => {
-                    let tries = letter.tries.saturating_add(1);
-                    let again = DeadLetter { tries, error, at: now, retry: false, ..letter };
-                    self.store.put_dead_letter(again).await?;
-                }
-            }
-            // Others wait no longer than for one try.
-            if self.take().await?.is_none() {
-                break;
+    /// Try a dead letter that a user asked for: one, so that events do not wait for many. `More`: there was one.
+    async fn retry_letter(&self, held: &mut Delivery) -> store::Result<Turn> {
+        let Some(letter) = self.store.dead_letters(&self.name, true, 1).await?.pop() else {
+            return Ok(Turn::Rest(None));
+        };
+        let cursor = EventCursor::behind(letter.place, letter.event.event.uuid);
+        let now = self.clock.now();
+        match self.sender.send(cursor, &letter.event, now).await {
+            Ok(()) => self.store.remove_dead_letter(&self.name, letter.place).await?,
+            Err(error) => {
+                let tries = letter.tries.saturating_add(1);
+                let again = DeadLetter { tries, error, at: now, retry: false, ..letter };
+                self.store.put_dead_letter(again).await?;
             }
         }
-        Ok(())
+        Ok(if self.note(held, None).await? { Turn::More } else { Turn::Lost })
     }
 }

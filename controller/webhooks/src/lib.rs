@@ -1,7 +1,7 @@
 //! Delivers events to webhooks.
 //!
 //! ```text
-//!  take (one controller at a time) ─▶ letters that are to be tried again ─▶ next events ─▶ sign, send ─▶ store how far
+//!  take (one controller at a time) ─▶ a letter that is to be tried again ─▶ next events ─▶ sign, send ─▶ store how far
 //!        ▲                                                                     │ fails: pause, at last a dead letter
 //!        └─────────────── bell, or when a pause or the other's time is over ◀──┘
 //! ```
