@@ -3,7 +3,7 @@
 use anyhow::Result;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Clock, EventStore, KeptEvents, Store};
+use store::{Clock, KeptEvents, Store};
 use tokio::time::MissedTickBehavior;
 
 /// How often.
