@@ -36,6 +36,8 @@ impl EventStore for PostgresStore {
     }
 
     async fn prune_events(&self, kept: KeptEvents, now: Timestamp) -> Result<u64> {
+        // Without a reader nothing else numbers them, and what has no number is not deleted.
+        self.number_events().await?;
         let oldest = kept.oldest(now).0;
         self.database.write(|change, _| Box::pin(event_log::prune(change, oldest, kept.number))).await
     }
