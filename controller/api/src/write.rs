@@ -95,7 +95,7 @@ fn changed_fields(before: &Node, after: &Node) -> Vec<String> {
     names.into_iter().filter(differs).cloned().collect()
 }
 
-/// The members of a node's row; those that clients know as fields of the node beside the others.
+/// The members of a node's row; what clients know as fields of the node stands next to the others.
 fn fields(node: &Node) -> Map<String, Value> {
     let Ok(Value::Object(mut fields)) = serde_json::to_value(node) else { return Map::new() };
     for group in ["interfaces", "other"] {

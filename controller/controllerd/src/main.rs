@@ -52,7 +52,7 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use webhooks::Courier;
+use webhooks::Dispatcher;
 
 /// Gives memory back to the system after many requests: glibc's allocator keeps it (docs/decisions/0032).
 #[global_allocator]
@@ -205,15 +205,16 @@ fn deliver_events(
     stop: &CancellationToken,
     services: &mut Services,
 ) -> Result<()> {
-    let mut couriers = JoinSet::new();
+    let mut dispatchers = JoinSet::new();
     for (name, webhook) in &config.webhooks {
-        let courier = Courier::new(name, webhook.clone(), database.store(), clock.clone(), &config.name())
-            .map_err(|why| anyhow::anyhow!("webhooks.{name}: {why}"))?;
-        couriers.spawn(courier.run(stop.clone()));
+        let dispatcher =
+            Dispatcher::new(name, webhook.clone(), database.store(), clock.clone(), &config.name())
+                .map_err(|why| anyhow::anyhow!("webhooks.{name}: {why}"))?;
+        dispatchers.spawn(dispatcher.run(stop.clone()));
     }
-    if !couriers.is_empty() {
+    if !dispatchers.is_empty() {
         services.start(WEBHOOKS, async move {
-            while let Some(ended) = couriers.join_next().await {
+            while let Some(ended) = dispatchers.join_next().await {
                 ended?;
             }
             Ok(())

@@ -15,7 +15,7 @@ pub struct Delivery {
     pub webhook: String,
     /// The cursor behind the last event that it got, did not want, or was not given for good.
     pub after: String,
-    /// How often the next event was tried in vain.
+    /// How often the next event was tried without success.
     #[serde(default)]
     pub tries: u32,
     /// Not before this is it tried again.
@@ -45,7 +45,7 @@ impl Delivery {
         }
     }
 
-    /// Whether `holder` may take it at `now`: nobody else holds it.
+    /// Whether `holder` may take it at `now`: no other holds it.
     pub fn is_free_for(&self, holder: &str, now: Timestamp) -> bool {
         let is_over = self.until <= now || self.until > now.after(LONGEST);
         is_over || self.holder.as_deref().is_none_or(|other| other == holder)

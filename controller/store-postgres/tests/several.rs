@@ -533,7 +533,7 @@ async fn an_event_that_is_committed_late_is_read_late_and_not_skipped() {
     late.batch_execute(add).await.unwrap();
     b.update_node(node, vec![event("second".to_owned())], None).await.unwrap();
     let between = a.events(Some(start.next), 9).await.unwrap();
-    assert_eq!(logged(&between.events), ["second"], "nobody waits for it");
+    assert_eq!(logged(&between.events), ["second"], "no reader waits for it");
     late.batch_execute("COMMIT").await.unwrap();
     for store in [&a, &b] {
         assert_eq!(logged(&store.events(Some(between.next), 9).await.unwrap().events), ["late"]);

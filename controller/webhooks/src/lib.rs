@@ -9,13 +9,13 @@
 //! How far a webhook got the events is stored after each delivery, so it gets each event at least once, in the order of the log.
 //! Secrets and URLs appear in no message.
 
-mod courier;
+mod dispatcher;
 mod schedule;
 mod sender;
 mod settings;
 mod signature;
 
-pub use courier::Courier;
-pub use schedule::Patience;
+pub use dispatcher::Dispatcher;
+pub use schedule::Backoff;
 pub use settings::Webhook;
 pub use signature::HEADER;

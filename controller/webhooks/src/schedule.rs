@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// When an event is tried again that was not taken, and when it is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct Backoff {
     /// The pause after the first try that failed. It is doubled with each further one.
     pub first_pause: Duration,
     /// Longest pause.
@@ -14,7 +14,7 @@ pub struct Patience {
     pub tries: u32,
 }
 
-impl Patience {
+impl Backoff {
     /// With so many tries, the pauses of 1 s to 5 min.
     pub fn of(tries: u32) -> Self {
         Self { first_pause: Duration::from_secs(1), longest_pause: Duration::from_secs(300), tries }
@@ -33,13 +33,13 @@ pub fn failed(
     (place, cursor): (u64, String),
     event: &LoggedEvent,
     error: String,
-    patience: Patience,
+    backoff: Backoff,
     now: Timestamp,
 ) -> Option<DeadLetter> {
     let tries = delivery.tries.saturating_add(1);
-    if tries < patience.tries {
+    if tries < backoff.tries {
         delivery.tries = tries;
-        delivery.next_try_at = Some(now.after(patience.pause(tries)));
+        delivery.next_try_at = Some(now.after(backoff.pause(tries)));
         delivery.last_error = Some(error);
         return None;
     }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_up_to_a_limit() {
-        let seconds = [1, 2, 3, 4, 9, 10, 100, u32::MAX].map(|tries| Patience::of(9).pause(tries).as_secs());
+        let seconds = [1, 2, 3, 4, 9, 10, 100, u32::MAX].map(|tries| Backoff::of(9).pause(tries).as_secs());
         assert_eq!(seconds, [1, 2, 4, 8, 256, 300, 300, 300]);
     }
 
@@ -74,7 +74,7 @@ mod tests {
                 (2, "2-00000000".to_owned()),
                 &event,
                 "status 500".to_owned(),
-                Patience::of(3),
+                Backoff::of(3),
                 now,
             )
         };

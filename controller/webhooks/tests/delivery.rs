@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-use webhooks::{Courier, HEADER, Patience, Webhook};
+use webhooks::{Backoff, Dispatcher, HEADER, Webhook};
 
 const SECRET: &[u8] = b"a secret of 16 or more";
 const LIMIT: Duration = Duration::from_secs(60);
@@ -113,14 +113,11 @@ impl World {
     /// A controller of this name that delivers, with short pauses.
     fn deliver(&self, holder: &str, webhook: &Webhook, tries: u32) -> (JoinHandle<()>, CancellationToken) {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-        let patience = Patience {
-            first_pause: Duration::from_millis(1),
-            longest_pause: Duration::from_millis(4),
-            tries,
-        };
-        let courier = Courier::new("cmdb", webhook.clone(), self.store.clone(), clock, holder).unwrap();
+        let backoff =
+            Backoff { first_pause: Duration::from_millis(1), longest_pause: Duration::from_millis(4), tries };
+        let dispatcher = Dispatcher::new("cmdb", webhook.clone(), self.store.clone(), clock, holder).unwrap();
         let stop = CancellationToken::new();
-        (tokio::spawn(courier.with(patience).run(stop.clone())), stop)
+        (tokio::spawn(dispatcher.with(backoff).run(stop.clone())), stop)
     }
 
     /// Write events of these numbers, and one before each that the webhook does not want.
@@ -190,10 +187,10 @@ async fn a_receiver_that_fails_half_of_the_time_gets_all_in_order_over_a_change_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_never_taken_becomes_a_dead_letter_and_is_tried_again_when_a_user_asks() {
     let mut world = World::new().await;
-    let (requests, mended) = (Requests::default(), Arc::new(Mutex::new(false)));
-    let is_mended = mended.clone();
+    let (requests, repaired) = (Requests::default(), Arc::new(Mutex::new(false)));
+    let works = repaired.clone();
     let answer = move |_: usize, event: &Value| {
-        let bad = event["text"] == "event 1" && !*is_mended.lock().unwrap();
+        let bad = event["text"] == "event 1" && !*works.lock().unwrap();
         (if bad { StatusCode::BAD_REQUEST } else { StatusCode::NO_CONTENT }).into_response()
     };
     let url = receiver(requests.clone(), Box::new(answer)).await;
@@ -210,7 +207,7 @@ async fn what_is_never_taken_becomes_a_dead_letter_and_is_tried_again_when_a_use
     assert_eq!(letters[0].error, "it answered with status 400");
     assert!(!letters[0].error.contains(&url));
 
-    *mended.lock().unwrap() = true;
+    *repaired.lock().unwrap() = true;
     world.store.put_dead_letter(DeadLetter { retry: true, ..letters[0].clone() }).await.unwrap();
     world.write(3..4).await;
     requests.until("the letter", |requests| requests.taken().len() >= 4).await;

@@ -1,4 +1,4 @@
-//! Tells streams that there are new events. One task looks for all of them, when the bell rings: it rings for every heartbeat too,
+//! Wakes streams when there are new events. One task looks for all of them, when the bell rings: it rings for every heartbeat too,
 //! and each stream would ask the database then.
 
 use std::fmt;
@@ -85,7 +85,7 @@ impl Inner {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nobody listens any more; then the task ends.
+    /// Whether no stream listens any more; then the task ends.
     fn ends(&self) -> bool {
         let mut runs = self.runs();
         if self.newest.receiver_count() == 0 || self.stop.is_cancelled() {
@@ -95,7 +95,7 @@ impl Inner {
     }
 }
 
-/// Look for new events as long as somebody listens.
+/// Look for new events as long as a stream listens.
 async fn follow(feed: Arc<Inner>, store: Arc<dyn ApiStore>) {
     let mut ears = store.bell().listen();
     while !feed.ends() {

@@ -110,7 +110,7 @@ impl Stream {
         }
     }
 
-    /// A page as it is sent; then the stream goes on behind it. The first one tells the client in any case where it stands.
+    /// A page as it is sent; then the stream goes on behind it. The first one says in any case where the client stands.
     fn sent(&mut self, page: EventPage, first: bool) -> String {
         let mut part = String::new();
         let mut newest_sent = None;

@@ -1,6 +1,6 @@
 //! Delivers the events of one webhook, as long as this controller holds it.
 
-use crate::schedule::{self, Patience};
+use crate::schedule::{self, Backoff};
 use crate::sender::Sender;
 use crate::settings::Webhook;
 use model::{DeadLetter, Delivery, LoggedEvent, Timestamp};
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a controller holds a webhook without storing anything: longer than a try and [`SPARE`].
 const LEASE: Duration = Duration::from_secs(30);
-/// For all that is done beside a try.
+/// For all that is done in addition to a try.
 const SPARE: Duration = Duration::from_secs(5);
 /// Without a ring it looks so often: at what other controllers write, and whether another has stopped to deliver.
 const LOOK: Duration = Duration::from_secs(5);
@@ -21,10 +21,10 @@ const COALESCE: Duration = Duration::from_millis(100);
 const PAGE: usize = 100;
 
 /// Delivers the events of one webhook.
-pub struct Courier {
+pub struct Dispatcher {
     name: String,
     settings: Webhook,
-    patience: Patience,
+    backoff: Backoff,
     sender: Sender,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -43,7 +43,7 @@ enum Turn {
     Lost,
 }
 
-impl Courier {
+impl Dispatcher {
     /// For this webhook, by the controller of this name.
     ///
     /// # Errors
@@ -56,14 +56,14 @@ impl Courier {
         holder: &str,
     ) -> Result<Self, String> {
         let sender = Sender::new(name, settings.clone())?;
-        let patience = Patience::of(settings.max_tries);
+        let backoff = Backoff::of(settings.max_tries);
         let (name, holder) = (name.to_owned(), holder.to_owned());
-        Ok(Self { name, settings, patience, sender, store, clock, holder })
+        Ok(Self { name, settings, backoff, sender, store, clock, holder })
     }
 
-    /// The same with another patience.
-    pub fn with(self, patience: Patience) -> Self {
-        Self { patience, ..self }
+    /// The same with another backoff.
+    pub fn with(self, backoff: Backoff) -> Self {
+        Self { backoff, ..self }
     }
 
     /// Deliver until `stop`; then another controller may at once.
@@ -114,7 +114,7 @@ impl Courier {
     /// `known`: what this controller holds, as it is stored.
     async fn turn(&self, known: &mut Option<Delivery>, stop: &CancellationToken) -> store::Result<Turn> {
         let now = self.clock.now();
-        // Not taken anew for each ring: that would be a write for each. Nobody takes it over while a try is under way.
+        // Not taken anew for each ring: that would be a write for each. No other takes it over while a try is under way.
         let one_try = Duration::from_secs(u64::from(self.settings.timeout_s)) + SPARE;
         let lasts = |held: &Delivery| held.until > now.after(one_try) && held.until <= now.after(LEASE);
         let mut held = match known.take().filter(lasts) {
@@ -136,7 +136,7 @@ impl Courier {
         }
         let now = self.clock.now();
         // One that is farther away is of a clock that was set back.
-        let latest = now.after(self.patience.longest_pause);
+        let latest = now.after(self.backoff.longest_pause);
         if let Some(due) = held.next_try_at.filter(|due| *due > now && *due <= latest) {
             return Ok(Turn::Rest(Some(due)));
         }
@@ -198,7 +198,7 @@ impl Courier {
                     "an event was not delivered"
                 );
                 let place = (cursor.place, cursor.to_string());
-                schedule::failed(held, place, event, error, self.patience, now)
+                schedule::failed(held, place, event, error, self.backoff, now)
             }
         };
         if letter.is_some() {
