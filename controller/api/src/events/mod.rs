@@ -20,9 +20,6 @@ use filter::Filter;
 use serde_json::{Value, json};
 use store::EventCursor;
 
-/// `Accept` and `Content-Type` of a stream.
-pub(crate) const EVENT_STREAM: &str = "text/event-stream";
-
 /// The header by which a browser goes on with a stream that broke off.
 const LAST_EVENT_ID: &str = "last-event-id";
 
@@ -83,6 +80,6 @@ fn wants_stream(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
     let mut ranges = accepted.flat_map(|value| value.split(','));
     ranges.any(|range| {
-        range.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case(EVENT_STREAM))
+        range.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case(stream::MEDIA_TYPE))
     })
 }

@@ -2,7 +2,7 @@
 
 use super::feed::Listener;
 use super::filter::Filter;
-use super::{EVENT_STREAM, view};
+use super::view;
 use crate::call::Call;
 use crate::error::{ApiError, Reply};
 use axum::body::{Body, Bytes};
@@ -14,6 +14,8 @@ use std::time::Duration;
 use store::{EventCursor, EventPage, StoreError};
 use tokio::time::Instant;
 
+/// `Accept` and `Content-Type` of a stream.
+pub const MEDIA_TYPE: &str = "text/event-stream";
 /// A comment is sent after this time without an event, so that proxies and clients see that the stream is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// A stream ends after this time, and the client goes on with another, whose rights are checked anew.
@@ -64,7 +66,7 @@ pub async fn answer(call: Call, filter: Filter, after: Option<EventCursor>) -> R
     let mut response = Response::new(Body::from_stream(parts));
     *response.status_mut() = StatusCode::OK;
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
     // nginx would collect the answer before it passes it on.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
