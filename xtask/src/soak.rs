@@ -12,7 +12,7 @@ use crate::args::Args;
 use crate::{deps, fault_points, image, package, sh};
 
 /// The parts, in the order of a run without `--part`.
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 13] = [
     "sim",
     "kill",
     "erase",
@@ -20,6 +20,7 @@ const PARTS: [&str; 12] = [
     "deploy",
     "api",
     "hostile",
+    "events",
     "fleet",
     "upgrade",
     "package",
@@ -27,7 +28,7 @@ const PARTS: [&str; 12] = [
     "quickstart",
 ];
 
-/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|hostile|fleet|upgrade|package|mutants|quickstart] [--seed N]`, with `--part
+/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|hostile|events|fleet|upgrade|package|mutants|quickstart] [--seed N]`, with `--part
 /// sim` the options of `sim`, with `--part fleet` those of `anneal-fleet rounds`, with `--part upgrade` those of
 /// [`upgrade::run`], with `--part deploy` also `--times N` and `--filter NAME`, and with `--part mutants` those of
 /// [`mutants::run`]
@@ -67,6 +68,7 @@ fn part(name: &str, seed: Option<&str>) -> Result<()> {
         "deploy" => deploy(&seed_option()),
         "api" => api(seed),
         "hostile" => hostile(seed),
+        "events" => events(),
         "fleet" => fleet(&seed_option()),
         "upgrade" => upgrade::run(Args::new(seed_option())),
         "package" => package::trial::soak(),
@@ -165,6 +167,13 @@ fn hostile(seed: Option<&str>) -> Result<()> {
     let mut soak = Command::new("taskset");
     soak.args(["--cpu-list", &others]).arg(bins.join("hostile")).arg("--bin-dir").arg(&bins);
     sh::run(soak.args(seed.iter().flat_map(|seed| ["--seed", seed])))
+}
+
+/// A hundred kills of a controller whose events a client follows.
+fn events() -> Result<()> {
+    let mut test = sh::cargo();
+    test.args(["test", "--package", "controllerd", "--test", "events", "a_client_that_follows"]);
+    sh::run(test.env("ANNEAL_EVENT_KILLS", "100"))
 }
 
 /// Fifty times three controllers with a thousand simulated nodes lose one: killed, frozen or cut off. Needs root.

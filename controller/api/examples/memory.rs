@@ -22,6 +22,7 @@ async fn main() -> std::io::Result<()> {
         certificate_key: None,
         lock_waits: LockWaits::default(),
         remarks: Default::default(),
+        events: Default::default(),
         metrics: Default::default(),
         members: Members::alone("anneal"),
         settings: Settings { require_agent_tls: false, ..Settings::default() },

@@ -3,6 +3,7 @@
 use crate::bundles::BundleStore;
 use crate::driver_queries::{DriverDescription, DriverQueries};
 use crate::error::ApiError;
+use crate::events::feed::EventFeed;
 use crate::lock_waits::LockWaits;
 use crate::metrics_text::MetricsText;
 use crate::request_rate::RequestRate;
@@ -36,6 +37,8 @@ pub struct App {
     pub remarks: Remarks,
     /// This controller, and those that share its store.
     pub members: Members,
+    /// The streams of events.
+    pub events: EventFeed,
     /// What `GET /metrics` answers.
     pub metrics: MetricsText,
     /// Settings.

@@ -20,7 +20,8 @@ use axum::extract::{FromRequest, Query, Request};
 use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse;
 use model::boot::BootNonce;
-use model::{Event, Node, RequestSender, ResourceKind, Timestamp};
+use model::history::Severity;
+use model::{Event, EventKind, Node, RequestSender, Resource, ResourceKind, Timestamp};
 use serde_json::{Map, Value};
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -120,6 +121,12 @@ impl Call {
             event.sender = Some(self.sender());
         }
         events
+    }
+
+    /// The event of what this request did to a resource (`created`), for the log.
+    pub fn did(&self, resource: &Resource, what: &str) -> Vec<Event> {
+        let text = format!("{} {what} by a user", resource.kind.noun());
+        self.caused(vec![Event::new(EventKind::Change, Severity::Info, text, self.now())])
     }
 
     /// The sender of the request.

@@ -124,6 +124,13 @@ impl From<StoreError> for ApiError {
             StoreError::Stale(node) => {
                 Self::conflict(format!("Node {node} was changed by another request, please retry."))
             }
+            StoreError::CursorGone { oldest } => Self::client(
+                410,
+                format!(
+                    "The events behind this cursor are not kept any more, or it is of another log (a restored \
+                     database). The oldest events that are kept come after={oldest}, and without after."
+                ),
+            ),
             StoreError::TooSlow(limit) => Self::invalid(format!(
                 "The list was not found within {} s, because its filters or its sort_key make the controller look at \
                  too many items (description_contains and sort keys without an index look at all that the other \

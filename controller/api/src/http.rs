@@ -75,7 +75,8 @@ async fn identified(front: Front, mut request: Request) -> Response<Body> {
 /// Every row of the API, in the order of its documents.
 pub fn endpoints() -> Vec<Endpoint> {
     use crate::{
-        bundles, certificates, drivers, health, image_file, metrics, nodes, openapi, resources, root,
+        bundles, certificates, drivers, events, health, image_file, metrics, nodes, openapi, resources, root,
+        webhooks,
     };
     [
         root::endpoints(),
@@ -86,6 +87,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         bundles::endpoints(),
         image_file::endpoints(),
         certificates::endpoints(),
+        events::endpoints(),
+        webhooks::endpoints(),
         openapi::endpoints(),
         health::endpoints(),
         metrics::endpoints(),

@@ -31,6 +31,7 @@ pub mod driver_queries;
 mod drivers;
 pub mod endpoint;
 mod error;
+mod events;
 mod fields;
 mod first_page;
 mod format;
@@ -65,6 +66,7 @@ mod token;
 mod traits;
 mod vendor;
 mod view;
+mod webhooks;
 mod write;
 
 pub use app::{App, Settings};
@@ -75,6 +77,8 @@ pub use driver_queries::{
     BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
     Validity,
 };
+pub use events::feed::EventFeed;
+pub use events::view::view as view_event;
 pub use http_server::ClientAddress;
 pub use lock_waits::LockWaits;
 pub use metrics_text::MetricsText;

@@ -144,7 +144,7 @@ async fn bundles_are_listed_replaced_and_taken_away_with_their_files() {
 
     // With its node goes its bundle, and with the next change its file.
     let version = api.store.node(node.uuid).await.unwrap().version;
-    api.store.delete_node(node.uuid, version).await.unwrap();
+    api.store.delete_node(node.uuid, version, vec![]).await.unwrap();
     api.get(&format!("{PATH}/{}", one_is.digest)).await.is(404);
     api.delete(&format!("{PATH}/{}?scope=driver:redfish", two_is.digest)).await.is(404);
     api.delete(&format!("{PATH}/{}?scope=all", two_is.digest)).await.is(204);

@@ -52,7 +52,7 @@ async fn a_node_may_be_retired_in_every_state_but_available() {
             );
         }
         let node = api.store.node_by_ident(&name).await.unwrap();
-        api.store.delete_node(node.uuid, node.version).await.unwrap();
+        api.store.delete_node(node.uuid, node.version, vec![]).await.unwrap();
     }
 }
 

@@ -1,8 +1,8 @@
 //! `anneal`: what an operator types.
 //!
-//! One file a noun (`node/`, `port`, `deploy_template`, `driver`, `bundle/`, `certificate/`) over the public API: this program knows nothing that another
-//! client of that API could not know. What a command prints is made by pure functions; [`client`] alone
-//! speaks HTTP, [`wait`] and [`node::watch`] alone let time pass.
+//! One file a noun (`node/`, `port`, `deploy_template`, `driver`, `bundle/`, `certificate/`, `webhook`) over the public
+//! API: this program knows nothing that another client of that API could not know. What a command prints is made by pure
+//! functions; [`client`] alone speaks HTTP, [`wait`] and [`node::watch`] alone let time pass.
 
 mod bundle;
 mod certificate;
@@ -25,6 +25,7 @@ mod tls;
 mod values;
 mod view;
 mod wait;
+mod webhook;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
@@ -69,6 +70,9 @@ enum Noun {
     /// What was erased: certificates that the controller signed.
     #[command(subcommand)]
     Certificate(certificate::Command),
+    /// Where the controller sends events.
+    #[command(subcommand)]
+    Webhook(webhook::Command),
     /// Print the environment of OpenStack's clients for this controller: eval "$(anneal env)".
     Env,
     /// Print what makes a shell complete commands and options of this program.
@@ -120,6 +124,7 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         Noun::Driver(command) => driver::run(&client, output, command).await,
         Noun::Bundle(command) => bundle::run(&client, output, command).await,
         Noun::Certificate(command) => certificate::run(&client, output, command).await,
+        Noun::Webhook(command) => webhook::run(&client, output, command).await,
         Noun::Env => env::run(&cli.connection.over_tcp()?).await,
         Noun::Completion { .. } | Noun::Manual { .. } => Ok(()),
     }

@@ -37,6 +37,7 @@ fn controller(shelf: &Path, keys: Vec<bundle::PublicKey>) -> (tokio::runtime::Ru
             certificate_key: None,
             lock_waits: Default::default(),
             remarks: Default::default(),
+            events: Default::default(),
             metrics: Default::default(),
             members: Members::alone("anneal"),
             settings: Settings::default(),

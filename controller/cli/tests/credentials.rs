@@ -26,6 +26,7 @@ fn controller() -> (tokio::runtime::Runtime, String) {
             certificate_key: None,
             lock_waits: LockWaits::default(),
             remarks: Default::default(),
+            events: Default::default(),
             metrics: Default::default(),
             members: Members::alone("anneal"),
             settings: Settings::default(),

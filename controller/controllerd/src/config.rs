@@ -2,9 +2,11 @@
 //! compares the two.
 
 mod boot;
+mod events;
 mod metrics;
 
 pub use boot::{Boot, DhcpMode};
+pub use events::EventSettings;
 pub use metrics::MetricsSettings;
 
 use crate::connections::Connections;
@@ -17,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use webhooks::Webhook;
 
 /// Most MiB of nodes that are kept in memory; above, a wrong unit is more likely than a machine that has so many.
 const MAX_NODE_CACHE_MIB: usize = 1 << 20;
@@ -43,6 +46,8 @@ pub struct Config {
     pub bundles: Bundles,
     pub images: images::Settings,
     pub metrics: MetricsSettings,
+    pub events: EventSettings,
+    pub webhooks: BTreeMap<String, Webhook>,
 }
 
 /// `log_format`
@@ -124,6 +129,8 @@ impl Default for Config {
             bundles: Bundles::default(),
             images: images::Settings::default(),
             metrics: MetricsSettings::default(),
+            events: EventSettings::default(),
+            webhooks: BTreeMap::new(),
         }
     }
 }
@@ -301,6 +308,8 @@ impl Config {
         self.images.check().map_err(anyhow::Error::msg)?;
         ensure!((1..=4096).contains(&self.bundles.max_mib), "bundles.max_mib must be 1 to 4096");
         self.metrics.check()?;
+        self.events.check()?;
+        self.check_webhooks()?;
         self.boot.check_hello_url()?;
         self.boot.check_dns()?;
         if self.boot.enabled {
@@ -310,6 +319,19 @@ impl Config {
                 "boot.address {address} is none of api.listen: nodes could not reach the API"
             );
             self.boot.check_services()?;
+        }
+        Ok(())
+    }
+
+    /// Names are a part of URLs and headers.
+    fn check_webhooks(&self) -> Result<()> {
+        for (name, webhook) in &self.webhooks {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+            ensure!(
+                (1..=64).contains(&name.len()) && name.bytes().all(is_plain),
+                "webhooks: the name {name:?} must be 1 to 64 letters, digits, '-', '_' and '.'"
+            );
+            webhook.check().map_err(|why| anyhow::anyhow!("webhooks.{name}: {why}"))?;
         }
         Ok(())
     }
@@ -473,6 +495,12 @@ mod tests {
         assert!(wrong("node_cache_mib = 67108864").contains("node_cache_mib"));
         assert!(wrong("[agent]\nrequests_burst = 0").contains("agent.requests_burst"));
         assert!(wrong("[connections]\nidle_timeout_s = 0").contains("connections.idle_timeout_s"));
+        assert!(wrong("[events]\nkeep_days = 0").contains("events.keep_days"));
+        let webhook = |name: &str, url: &str| {
+            wrong(&format!("[webhooks.\"{name}\"]\nurl = \"{url}\"\nsecret_file = \"/nonexistent\""))
+        };
+        assert!(webhook("two words", "https://cmdb.example/").contains("the name \"two words\""));
+        assert!(webhook("cmdb", "http://192.0.2.1/").contains("webhooks.cmdb: url"));
         assert!(wrong("[connections]\nboot = 1").contains("connections.boot_per_address"));
         assert!(wrong("[conductor]\nagent_silence_s = 1").contains("agent_silence_s"));
         assert!(wrong("[conductor.clean_step_priority_override]\nerase = 1.0").contains("interface.step"));

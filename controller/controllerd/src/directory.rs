@@ -319,7 +319,7 @@ mod tests {
         let node = store.create_node(node, Vec::new()).await.unwrap().uuid;
         let mac = Mac::new([2, 0, 0, 0, 0, 1]);
         let port = Resource::port(Uuid::new_v4(), node, mac, Timestamp(0));
-        store.write_resource(ResourceWrite::Create(port), None).await.unwrap();
+        store.write_resource(ResourceWrite::Create(port), None, vec![]).await.unwrap();
         let boot = Boot::fresh();
         let nonce = boot.nonce.expose().to_owned();
         store.forget_agent(node, Some(boot), None).await.unwrap();

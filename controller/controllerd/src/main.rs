@@ -12,6 +12,7 @@ mod database_key;
 mod database_url;
 mod directory;
 mod drivers;
+mod event_retention;
 mod identity;
 mod image_store;
 mod listeners;
@@ -49,7 +50,9 @@ use std::time::Duration;
 use store::{Clock, Members, SystemClock};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use webhooks::Dispatcher;
 
 /// Gives memory back to the system after many requests: glibc's allocator keeps it (docs/decisions/0032).
 #[global_allocator]
@@ -61,6 +64,10 @@ const AGENT_CALL: Duration = Duration::from_secs(60);
 const CONDUCTOR: &str = "the conductor";
 /// How long passes under way may take after a signal to stop.
 const DRAIN: Duration = Duration::from_secs(20);
+/// Name of the service that delivers events.
+const WEBHOOKS: &str = "the webhooks";
+/// How long deliveries under way may take after that; with [`DRAIN`], less than systemd waits (`TimeoutStopSec`).
+const HAND_OVER: Duration = Duration::from_secs(5);
 
 /// Owns the provision state machine of bare-metal nodes, their step catalogue and their power.
 #[derive(Parser)]
@@ -130,9 +137,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let bundles = open_bundles(&config)?;
     let images = image_store::open(&config, &identity, store.clone())?;
     let agents = agent_client(&config, &images);
-    let bmcs = open_bmcs(&config);
-    let remarks = store::Remarks::default();
-    let media = NodeMedia::of(&config);
+    let (bmcs, media, remarks) = (open_bmcs(&config), NodeMedia::of(&config), store::Remarks::default());
     let app = api::App {
         store: store.clone(),
         clock: clock.clone(),
@@ -143,6 +148,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         lock_waits: api::LockWaits::default(),
         remarks: remarks.clone(),
         members: members.clone(),
+        events: api::EventFeed::new(config.events.streams(config.connections.operators), stop.clone()),
         metrics: metrics_listener::text(&metrics),
         settings: config.api_settings(),
     };
@@ -174,7 +180,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         .inserting(Arc::new(media));
     let executor = metrics.executor(Arc::new(executor));
     let issuer = CertificateIssuer::new(certificate_key, &config.name()).at(&config.conductor.site);
-    let conductor = Conductor::new(store, executor, clock, config.conductor.clone(), members, issuer);
+    let conductor = Conductor::new(store, executor, clock.clone(), config.conductor.clone(), members, issuer);
     conductor.observe(metrics.observer());
     let conducting = conductor.run(stop.clone());
     services.start(CONDUCTOR, async move {
@@ -185,17 +191,52 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     if is_upgrade {
         operator_token::explain();
     }
-    keep_up(&config, database, limit, &mut services);
+    deliver_events(&config, &database, &clock, &stop, &mut services)?;
+    keep_up(&config, database, clock, limit, &mut services);
     tracing::info!(pin = %identity.pin(), "anneal-controller {} is ready", env!("CARGO_PKG_VERSION"));
     serve(services, &stop).await
 }
 
-/// What goes on alongside the work: the log, the note of the newest epoch, the check of the database.
-fn keep_up(config: &Config, database: Database, limit: LogLimit, services: &mut Services) {
+/// Deliver events to the webhooks of the configuration.
+fn deliver_events(
+    config: &Config,
+    database: &Database,
+    clock: &Arc<dyn Clock>,
+    stop: &CancellationToken,
+    services: &mut Services,
+) -> Result<()> {
+    let mut dispatchers = JoinSet::new();
+    for (name, webhook) in &config.webhooks {
+        let dispatcher =
+            Dispatcher::new(name, webhook.clone(), database.store(), clock.clone(), &config.name())
+                .map_err(|why| anyhow::anyhow!("webhooks.{name}: {why}"))?;
+        dispatchers.spawn(dispatcher.run(stop.clone()));
+    }
+    if !dispatchers.is_empty() {
+        services.start(WEBHOOKS, async move {
+            while let Some(ended) = dispatchers.join_next().await {
+                ended?;
+            }
+            Ok(())
+        });
+    }
+    Ok(())
+}
+
+/// What goes on alongside the work: the log, old events, the note of the newest epoch, the check of the database.
+fn keep_up(
+    config: &Config,
+    database: Database,
+    clock: Arc<dyn Clock>,
+    limit: LogLimit,
+    services: &mut Services,
+) {
     services.start("the limit on the log", limit.report());
     let (noted, state_dir) = (database.clone(), config.state_dir.clone());
     services
         .start("the note of the newest epoch", async move { newest_epoch::keep(&state_dir, &noted).await });
+    let retention = event_retention::keep(database.store(), clock, config.events.kept());
+    services.start("the deletion of old events", retention);
     services.start("the check of the database", database.check(config.database_check_hours));
 }
 
@@ -212,6 +253,11 @@ async fn serve(mut services: Services, stop: &CancellationToken) -> Result<()> {
     stop.cancel();
     if !services.drain(CONDUCTOR, DRAIN).await {
         tracing::warn!("passes were still under way after {DRAIN:?}; they go on at the next start");
+    }
+    if !services.drain(WEBHOOKS, HAND_OVER).await {
+        tracing::warn!(
+            "events were still being delivered; another controller goes on when this one's time is over"
+        );
     }
     ended
 }

@@ -191,8 +191,8 @@ mod tests {
             Inventory { inventory: found, plugin_data: json!({}), at: Timestamp(4), source, ruled: false };
         store.put_inventory(uuid, inventory).await.unwrap();
         let port = port(number);
-        let port = store.write_resource(ResourceWrite::Create(port), None).await.unwrap();
-        store.write_resource(ResourceWrite::Update(port), None).await.unwrap();
+        let port = store.write_resource(ResourceWrite::Create(port), None, vec![]).await.unwrap();
+        store.write_resource(ResourceWrite::Update(port), None, vec![]).await.unwrap();
         for scope in [Scope::All, Scope::Node(uuid)] {
             store.put_bundle(bundle(&format!("b{number}"), scope)).await.unwrap();
         }
@@ -226,7 +226,7 @@ mod tests {
         let event = Event::new(EventKind::Step, Severity::Info, format!("{number}"), Timestamp(6));
         let uuid = store.create_node(node, vec![event]).await.unwrap().uuid;
         store.grant_token(uuid, TokenRequest::without_nonce("token", Some("b"), Timestamp(1))).await.unwrap();
-        store.write_resource(ResourceWrite::Create(port(number)), None).await.unwrap();
+        store.write_resource(ResourceWrite::Create(port(number)), None, vec![]).await.unwrap();
     }
 
     fn bundle(name: &str, scope: Scope) -> Bundle {
@@ -260,7 +260,7 @@ mod tests {
         }
         // Its certificate stays.
         let gone = source.node(Uuid::from_u128(2)).await.unwrap();
-        source.delete_node(gone.uuid, gone.version).await.unwrap();
+        source.delete_node(gone.uuid, gone.version, vec![]).await.unwrap();
         let epoch = source.last_epoch().await.unwrap();
         assert_eq!(epoch, 3);
 

@@ -259,7 +259,7 @@ mod tests {
             changed.health = Some(Health::Critical);
             changed = store.update_node(changed, Vec::new(), None).await.unwrap();
         }
-        store.delete_node(Uuid::from_u128(8), 1).await.unwrap();
+        store.delete_node(Uuid::from_u128(8), 1, vec![]).await.unwrap();
         store.create_node(node(u128::from(NODES)), Vec::new()).await.unwrap();
         until(&census, &counted("manageable", 1)).await;
         let text = shown(&census);

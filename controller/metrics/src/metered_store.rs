@@ -5,15 +5,15 @@ use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
 use model::boot::Boot;
 use model::{
-    Bundle, Catalogue, Certificate, ConductorReport, Event, EventKind, Inventory, Node, ProvisionState,
-    Resource, ResourceKind, Scope, Timestamp,
+    Bundle, Catalogue, Certificate, ConductorReport, DeadLetter, Delivery, Event, EventKind, Inventory, Node,
+    ProvisionState, Resource, ResourceKind, Scope, Timestamp,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{
-    AgentStore, Bell, ConductorStore, HeartbeatRecord, Inspected, Lease, NodePage, NodeQuery, NodeStore,
-    ResourcePage, ResourceQuery, ResourceStore, ResourceWrite, Result, ScriptFetch, ScriptGrant, StepKind,
-    Store, StoreError, TokenGrant, TokenRequest,
+    AgentStore, Bell, ConductorStore, EventCursor, EventPage, EventStore, HeartbeatRecord, Inspected,
+    KeptEvents, Lease, NodePage, NodeQuery, NodeStore, ResourcePage, ResourceQuery, ResourceStore,
+    ResourceWrite, Result, ScriptFetch, ScriptGrant, StepKind, Store, StoreError, TokenGrant, TokenRequest,
 };
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -73,7 +73,7 @@ timed!(NodeStore {
     async fn node_page_once(query: NodeQuery) -> Result<NodePage>;
     async fn shards(project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>>;
     async fn nodes_in(states: &[ProvisionState]) -> Result<Vec<Node>>;
-    async fn delete_node(uuid: Uuid, version: u64) -> Result<()>;
+    async fn delete_node(uuid: Uuid, version: u64, events: Vec<Event>) -> Result<()>;
     async fn history(node: Uuid) -> Result<Vec<Event>>;
     async fn certificates(node: Uuid) -> Result<Vec<Certificate>>;
     async fn certificate(id: &str) -> Result<Certificate>;
@@ -106,6 +106,18 @@ timed!(NodeStore {
     }
 });
 
+timed!(EventStore {
+    async fn events(after: Option<EventCursor>, limit: usize) -> Result<EventPage>;
+    async fn newest_event() -> Result<EventCursor>;
+    async fn prune_events(kept: KeptEvents, now: Timestamp) -> Result<u64>;
+    async fn take_webhook(webhook: &str, holder: &str, now: Timestamp, until: Timestamp) -> Result<Option<Delivery>>;
+    async fn put_delivery(delivery: Delivery, letter: Option<DeadLetter>) -> Result<bool>;
+    async fn deliveries() -> Result<Vec<Delivery>>;
+    async fn dead_letters(webhook: &str, only_retried: bool, limit: usize) -> Result<Vec<DeadLetter>>;
+    async fn put_dead_letter(letter: DeadLetter) -> Result<()>;
+    async fn remove_dead_letter(webhook: &str, place: u64) -> Result<()>;
+} with {});
+
 timed!(AgentStore {
     async fn contact(node: Uuid) -> Result<Contact>;
     async fn contacts(nodes: &[Uuid]) -> Result<Vec<Contact>>;
@@ -132,9 +144,14 @@ timed!(ResourceStore {
     async fn bundles() -> Result<Vec<Bundle>>;
     async fn delete_bundle(digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>>;
 } with {
-    async fn write_resource(&self, write: ResourceWrite, node: Option<(Node, Vec<Event>)>) -> Result<Resource> {
+    async fn write_resource(
+        &self,
+        write: ResourceWrite,
+        node: Option<(Node, Vec<Event>)>,
+        events: Vec<Event>,
+    ) -> Result<Resource> {
         let moved = node.as_ref().filter(|(_, events)| enters(events)).map(|(node, _)| node.clone());
-        let stored = self.timed("write_resource", self.store.write_resource(write, node)).await?;
+        let stored = self.timed("write_resource", self.store.write_resource(write, node, events)).await?;
         if let Some(node) = moved {
             self.wrote(&node, true);
         }

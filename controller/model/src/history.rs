@@ -118,9 +118,35 @@ pub enum EventKind {
     Flag,
     /// The BMC reports another health or power state than before.
     Monitoring,
+    /// A user changed fields. Only in the log over all nodes.
+    Change,
+    /// A certificate was stored. Only in the log over all nodes.
+    Record,
+    /// The node was deleted. Only in the log over all nodes.
+    Deleted,
 }
 
 impl EventKind {
+    /// All.
+    pub const ALL: [Self; 10] = [
+        Self::Transition,
+        Self::Momentary,
+        Self::Step,
+        Self::Power,
+        Self::Agent,
+        Self::Flag,
+        Self::Monitoring,
+        Self::Change,
+        Self::Record,
+        Self::Deleted,
+    ];
+
+    /// Whether the history of the node has events of this kind. Changes of fields are too many for it, and it goes with
+    /// its node.
+    pub fn is_history(self) -> bool {
+        !matches!(self, Self::Change | Self::Record | Self::Deleted)
+    }
+
     /// Its name, as it is stored and shown in Ironic's `event_type`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -131,6 +157,9 @@ impl EventKind {
             Self::Agent => "agent",
             Self::Flag => "flag",
             Self::Monitoring => "monitoring",
+            Self::Change => "change",
+            Self::Record => "record",
+            Self::Deleted => "deleted",
         }
     }
 }

@@ -7,11 +7,13 @@ use crate::document::{cell, decode, open};
 use crate::failure::failed;
 use crate::sql;
 use crate::sql::node::{self, NodeRow};
-use crate::sql::{certificate, contact, inventory, lease, resource};
+use crate::sql::{certificate, contact, event_log, inventory, lease, resource};
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::boot::Boot;
-use model::{Catalogue, Certificate, ConductorReport, Event, Node, StepKind, Timestamp, clock_jump};
+use model::{
+    Catalogue, Certificate, ConductorReport, Event, LoggedEvent, Node, StepKind, Timestamp, clock_jump,
+};
 use store::{ConductorStore, Inspected, Lease, Noun, ResourceWrite, Result, StoreError};
 use stored_secrets::DatabaseKey;
 use uuid::Uuid;
@@ -85,11 +87,13 @@ impl ConductorStore for PostgresStore {
         certificate: Certificate,
     ) -> Result<Node> {
         let new = NodeRow::next(&self.key, node)?;
-        let (of, events, certificate) = (&new, &events, &certificate);
+        let record = [LoggedEvent::of_certificate(&new.node, &certificate, &events)];
+        let (of, events, certificate, record) = (&new, &events, &certificate, &record);
         let write = self.database.write(|change, _| {
             Box::pin(async move {
                 node::update(change, of, events, lease).await?;
                 certificate::insert(change, of.node.uuid, certificate).await?;
+                event_log::add(change, record).await?;
                 change.ring(of.node.uuid);
                 Ok(())
             })

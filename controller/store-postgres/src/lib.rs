@@ -20,6 +20,7 @@ mod conductor;
 mod connect;
 mod database;
 mod document;
+mod events;
 mod failure;
 #[cfg(feature = "fault-points")]
 mod fault;

@@ -30,6 +30,7 @@ pub const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../migrations/0002_epochs_follow_the_timeline.sql"),
         oldest: 1,
     },
+    Migration { name: "0003_event_log", sql: include_str!("../migrations/0003_event_log.sql"), oldest: 1 },
 ];
 
 /// A count of migrations, as the database has it.

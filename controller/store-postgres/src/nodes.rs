@@ -75,10 +75,11 @@ impl NodeStore for PostgresStore {
         Ok(new.node)
     }
 
-    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
+    async fn delete_node(&self, uuid: Uuid, version: u64, events: Vec<Event>) -> Result<()> {
+        let (key, events) = (&self.key, &events);
         let delete = self.database.write(|change, _| {
             Box::pin(async move {
-                node::delete(change, uuid, version).await?;
+                node::delete(change, key, uuid, version, events).await?;
                 change.ring(uuid);
                 Ok(())
             })

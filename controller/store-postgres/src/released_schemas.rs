@@ -18,19 +18,23 @@ const NODE: Uuid = uuid!("11111111-1111-4111-8111-111111111111");
 
 /// Rows of each schema, by the number of its migrations. A new migration comes with a new line here; one that needs no other rows
 /// has those of the schema before it.
-const FIXTURES: &[&str] =
-    &["", include_str!("../tests/fixtures/v0001.sql"), include_str!("../tests/fixtures/v0001.sql")];
+const FIXTURES: &[&str] = &[
+    "",
+    include_str!("../tests/fixtures/v0001.sql"),
+    include_str!("../tests/fixtures/v0001.sql"),
+    include_str!("../tests/fixtures/v0001.sql"),
+];
 
 /// What a later release might add.
 const ADDS: Migration = Migration {
-    name: "0003_adds",
+    name: "0004_adds",
     sql: "ALTER TABLE node ADD COLUMN made_up text COLLATE \"C\"; CREATE INDEX node_made_up ON node (made_up)",
     oldest: 1,
 };
 
 /// What the one after that might take away.
 const TAKES_AWAY: Migration =
-    Migration { name: "0004_takes_away", sql: "ALTER TABLE node DROP COLUMN lessee", oldest: 3 };
+    Migration { name: "0005_takes_away", sql: "ALTER TABLE node DROP COLUMN lessee", oldest: 4 };
 
 fn key() -> DatabaseKey {
     DatabaseKey::from_text(&"07".repeat(32)).unwrap()
@@ -113,17 +117,17 @@ async fn a_controller_starts_on_a_newer_schema_until_that_has_taken_something_aw
     let refused = fixture.open(&newest).await.err().expect("one is alive that would fail");
     assert!(matches!(&refused, OpenError::OldController { hostname, .. } if hostname == "late"), "{refused}");
     let text = refused.to_string();
-    assert!(text.contains("0004_takes_away") && text.contains("schemas up to 2 and must know 3"), "{text}");
+    assert!(text.contains("0005_takes_away") && text.contains("schemas up to 3 and must know 4"), "{text}");
     assert_eq!(
         fixture.sql("SELECT version FROM anneal_schema"),
         newer.len().to_string(),
         "nothing was changed"
     );
 
-    fixture.sql("UPDATE conductor SET schema = 3 WHERE hostname = 'late'");
+    fixture.sql("UPDATE conductor SET schema = 4 WHERE hostname = 'late'");
     drop(fixture.open(&newest).await.unwrap());
     let refused = fixture.open(MIGRATIONS).await.err().expect("what it uses is gone");
-    assert!(matches!(refused, OpenError::Newer { found: 4, known: 2, .. }), "{refused}");
+    assert!(matches!(refused, OpenError::Newer { found: 5, known: 3, .. }), "{refused}");
 }
 
 /// One that died does not stand in the way.
@@ -138,9 +142,9 @@ async fn a_report_that_has_expired_says_nothing() {
 #[tokio::test]
 async fn a_failing_migration_leaves_the_database_at_the_schema_before() {
     let fixture = Fixture::new(MIGRATIONS.len()).await;
-    let bad = Migration { name: "0003_bad", sql: "DELETE FROM node; SELECT * FROM nowhere", oldest: 3 };
+    let bad = Migration { name: "0004_bad", sql: "DELETE FROM node; SELECT * FROM nowhere", oldest: 3 };
     let error = fixture.open(&[MIGRATIONS, &[bad]].concat()).await.err().expect("it fails");
-    assert!(error.to_string().ends_with("migration 0003_bad failed"), "{error}");
+    assert!(error.to_string().ends_with("migration 0004_bad failed"), "{error}");
     has_its_data(&fixture.open(MIGRATIONS).await.unwrap()).await;
 }
 
@@ -219,6 +223,9 @@ async fn a_controller_of_schema_1_goes_on_next_to_one_of_today() {
     assert_eq!((node.version, node.name.as_deref()), (8, Some("renamed")));
     assert_eq!(today.node_by_ident("renamed").await.unwrap(), node);
     assert_eq!(today.history(NODE).await.unwrap().len(), 2);
+    let logged = today.events(None, 9).await.unwrap().events;
+    let logged: Vec<_> = logged.iter().map(|(_, event)| (event.node, event.event.text.as_str())).collect();
+    assert_eq!(logged, [(Some(NODE), "renamed")], "what it wrote, and nothing of before the migration");
     assert_eq!(today.contact(NODE).await.unwrap().token.as_deref(), Some("another"));
     assert_eq!(today.certificates(NODE).await.unwrap().len(), 1);
     assert_eq!(

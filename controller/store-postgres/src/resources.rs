@@ -2,9 +2,9 @@
 
 use crate::PostgresStore;
 use crate::sql::node::{self, NodeRow};
-use crate::sql::{bundle, resource, resource_list};
+use crate::sql::{bundle, event_log, resource, resource_list};
 use async_trait::async_trait;
-use model::{Bundle, Event, Node, Resource, ResourceKind, Scope};
+use model::{Bundle, Event, LoggedEvent, Node, Resource, ResourceKind, Scope};
 use store::{ResourcePage, ResourceQuery, ResourceStore, ResourceWrite, Result, StoreError};
 use uuid::Uuid;
 
@@ -14,19 +14,29 @@ impl ResourceStore for PostgresStore {
         &self,
         write: ResourceWrite,
         node: Option<(Node, Vec<Event>)>,
+        events: Vec<Event>,
     ) -> Result<Resource> {
         let with = match node {
             None => None,
             Some((node, events)) => Some((NodeRow::next(&self.key, node)?, events)),
         };
-        let (key, write, with) = (&self.key, &write, &with);
+        let (key, write, with, events) = (&self.key, &write, &with, &events);
         let written = self.database.write(|change, _| {
             Box::pin(async move {
                 if let Some((node, events)) = with {
                     node::update(change, node, events, None).await?;
                     change.ring(node.node.uuid);
                 }
-                resource::write(change, key, write.clone()).await
+                let written = resource::write(change, key, write.clone()).await?;
+                if !events.is_empty() {
+                    let node = match written.node {
+                        Some(node) => node::by_uuid_in(change, key, node).await?,
+                        None => None,
+                    };
+                    let of = |event: &Event| LoggedEvent::of_resource(&written, node.as_ref(), event.clone());
+                    event_log::add(change, &events.iter().map(of).collect::<Vec<_>>()).await?;
+                }
+                Ok(written)
             })
         });
         written.await

@@ -2,14 +2,17 @@
 
 use model::agent::AgentKind;
 use model::history::Severity;
-use model::{Certificate, Cursor, Event, EventKind, Node, Resource, ResourceKind, Run, RunKind, Timestamp};
+use model::{
+    Certificate, Cursor, Event, EventKind, LoggedEvent, Node, Resource, ResourceKind, Run, RunKind, Timestamp,
+};
 use postgres_server::shared;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use store::prelude::*;
 use store::{
-    HeartbeatRecord, NodeFilter, NodeQuery, ResourceWrite, StoreError, TokenGrant, TokenRequest, Unique,
+    EventCursor, HeartbeatRecord, NodeFilter, NodeQuery, ResourceWrite, StoreError, TokenGrant, TokenRequest,
+    Unique,
 };
 use store_postgres::{DatabaseKey, OpenError, PostgresStore, Settings};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -145,7 +148,7 @@ async fn unique_values_are_unique_among_controllers() {
         let port = |store: &Arc<PostgresStore>| {
             let (store, mac) = (store.clone(), format!("52:54:00:00:00:{round:02x}").parse().unwrap());
             let port = Resource::port(Uuid::new_v4(), won.uuid, mac, Timestamp(0));
-            tokio::spawn(async move { store.write_resource(ResourceWrite::Create(port), None).await })
+            tokio::spawn(async move { store.write_resource(ResourceWrite::Create(port), None, vec![]).await })
         };
         let (a, b) = (port(&one), port(&other));
         let (_, _, lost) = winner(a.await.unwrap(), b.await.unwrap());
@@ -508,4 +511,78 @@ async fn store_holding(name: &str, node: Uuid) -> tokio_postgres::Client {
     client.batch_execute("BEGIN").await.unwrap();
     client.execute("SELECT 1 FROM node WHERE uuid = $1 FOR NO KEY UPDATE", &[&node]).await.unwrap();
     client
+}
+
+fn logged(events: &[(EventCursor, LoggedEvent)]) -> Vec<&str> {
+    events.iter().map(|(_, logged)| logged.event.text.as_str()).collect()
+}
+
+/// A transaction that took its place in the sequence before others, and is committed after they were read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_event_that_is_committed_late_is_read_late_and_not_skipped() {
+    let _server = shared();
+    let (name, [a, b]) = two().await;
+    let node = a.create_node(new_node("n"), vec![event("first".to_owned())]).await.unwrap();
+    let start = b.events(None, 9).await.unwrap();
+    assert_eq!(logged(&start.events), ["first"]);
+    let (late, connection) =
+        tokio_postgres::connect(&shared().url(&name), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let add =
+        "BEGIN; INSERT INTO event_pending (at, doc) SELECT at, replace(doc, 'first', 'late') FROM event_log";
+    late.batch_execute(add).await.unwrap();
+    b.update_node(node, vec![event("second".to_owned())], None).await.unwrap();
+    let between = a.events(Some(start.next), 9).await.unwrap();
+    assert_eq!(logged(&between.events), ["second"], "no reader waits for it");
+    late.batch_execute("COMMIT").await.unwrap();
+    for store in [&a, &b] {
+        assert_eq!(logged(&store.events(Some(between.next), 9).await.unwrap().events), ["late"]);
+        assert_eq!(logged(&store.events(Some(start.next), 9).await.unwrap().events), ["second", "late"]);
+    }
+}
+
+/// What two controllers write and read at once: both read the same, each event once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn two_controllers_read_one_log() {
+    const WRITES: usize = 40;
+    let _server = shared();
+    let (_, stores) = two().await;
+    let write = |store: Arc<PostgresStore>, writer: usize| {
+        tokio::spawn(async move {
+            let mut node = store.create_node(new_node(&format!("n{writer}")), vec![]).await.unwrap();
+            for n in 0..WRITES {
+                node = store.update_node(node, vec![event(format!("{writer} {n}"))], None).await.unwrap();
+            }
+        })
+    };
+    let read = |store: Arc<PostgresStore>| {
+        tokio::spawn(async move {
+            let (mut after, mut found) = (None, Vec::new());
+            while found.len() < 4 * WRITES {
+                let page = store.events(after, 9).await.unwrap();
+                after = Some(page.next);
+                found.extend(page.events.into_iter().map(|(_, logged)| logged.event.text));
+            }
+            found
+        })
+    };
+    let readers: Vec<_> = (0..4).map(|reader: usize| read(stores[reader % 2].clone())).collect();
+    let writers: Vec<_> = (0..4).map(|writer: usize| write(stores[writer % 2].clone(), writer)).collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let mut read = Vec::new();
+    for reader in readers {
+        read.push(reader.await.unwrap());
+    }
+    assert!(read.windows(2).all(|two| two[0] == two[1]), "in the same order");
+    let once: BTreeSet<&String> = read[0].iter().collect();
+    assert_eq!((once.len(), read[0].len()), (4 * WRITES, 4 * WRITES), "each once");
+    for writer in 0..4 {
+        let own: Vec<_> = read[0].iter().filter(|text| text.starts_with(&format!("{writer} "))).collect();
+        assert_eq!(
+            own,
+            (0..WRITES).map(|n| format!("{writer} {n}")).collect::<Vec<_>>().iter().collect::<Vec<_>>()
+        );
+    }
 }

@@ -80,7 +80,7 @@ async fn filled(directory: &Path, count: u64) -> Outcome<Arc<SqliteStore>> {
                 let mut port = Resource::new(ResourceKind::Port, Uuid::new_v4(), node.created_at);
                 port.node = Some(node.uuid);
                 port.fields.insert("address".into(), address.into());
-                store.write_resource(ResourceWrite::Create(port), None).await
+                store.write_resource(ResourceWrite::Create(port), None, vec![]).await
             });
         }
         for written in writes.join_all().await {

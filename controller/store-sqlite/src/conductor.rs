@@ -1,13 +1,15 @@
 //! Leases, wake-up times and the writes of a pass.
 
 use crate::SqliteStore;
-use crate::sql::{certificate, conductor, contact, inventory, lease, node, resource};
+use crate::sql::{certificate, conductor, contact, event_log, inventory, lease, node, resource};
 use crate::writer::Change;
 use crate::written::Written;
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::boot::Boot;
-use model::{Catalogue, Certificate, ConductorReport, Event, Node, StepKind, Timestamp, clock_jump};
+use model::{
+    Catalogue, Certificate, ConductorReport, Event, LoggedEvent, Node, StepKind, Timestamp, clock_jump,
+};
 use rusqlite::Connection;
 use std::sync::Arc;
 use store::{ConductorStore, Inspected, Lease, Noun, ResourceWrite, Result, StoreError};
@@ -87,9 +89,11 @@ impl ConductorStore for SqliteStore {
     ) -> Result<Node> {
         node.version = node.version.checked_add(1).ok_or(StoreError::Stale(node.uuid))?;
         let (doc, uuid) = (node::Document::of(&node)?, node.uuid);
+        let record = LoggedEvent::of_certificate(&node, &certificate, &events);
         let write = self.writer.write_node(uuid, move |change| {
             node::update(change, &doc, &events, lease)?;
-            certificate::insert(change, uuid, &certificate)
+            certificate::insert(change, uuid, &certificate)?;
+            event_log::append(change, &record)
         });
         write.await?;
         Ok(node)

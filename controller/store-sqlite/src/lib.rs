@@ -18,6 +18,7 @@ mod cache_tests;
 mod check;
 mod conductor;
 mod document;
+mod events;
 #[cfg(feature = "fault-points")]
 mod fault;
 mod functions;

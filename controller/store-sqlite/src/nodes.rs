@@ -86,9 +86,9 @@ impl NodeStore for SqliteStore {
         Ok(node)
     }
 
-    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
+    async fn delete_node(&self, uuid: Uuid, version: u64, events: Vec<Event>) -> Result<()> {
         let delete = move |change: &mut Change<'_>| {
-            node::delete(change, uuid, version)?;
+            node::delete(change, uuid, version, &events)?;
             change.ring(uuid);
             Ok(())
         };

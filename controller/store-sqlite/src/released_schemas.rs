@@ -19,14 +19,15 @@ const FIXTURES: &[&str] = &[
     include_str!("../tests/fixtures/v0006.sql"),
     concat!(include_str!("../tests/fixtures/v0006.sql"), include_str!("../tests/fixtures/v0007.sql")),
     concat!(include_str!("../tests/fixtures/v0008.sql"), include_str!("../tests/fixtures/v0007.sql")),
-    // Schema 9 derives what it adds, and schema 10 adds what each controller says of itself.
+    // Schema 9 derives what it adds, schema 10 adds what each controller says of itself, and schema 11 the log of events.
+    concat!(include_str!("../tests/fixtures/v0008.sql"), include_str!("../tests/fixtures/v0007.sql")),
     concat!(include_str!("../tests/fixtures/v0008.sql"), include_str!("../tests/fixtures/v0007.sql")),
     concat!(include_str!("../tests/fixtures/v0008.sql"), include_str!("../tests/fixtures/v0007.sql")),
 ];
 
 /// What a later release might do: one table more, and a field in every node.
 const NEXT: Migration = Migration {
-    name: "0011_made_up",
+    name: "0012_made_up",
     sql: "CREATE TABLE made_up (node TEXT PRIMARY KEY NOT NULL REFERENCES node (uuid) ON DELETE CASCADE) STRICT;
           INSERT INTO made_up SELECT uuid FROM node;
           UPDATE node SET doc = json_set(doc, '$.extra.migrated', 'yes');",
@@ -102,10 +103,10 @@ fn a_failing_migration_leaves_the_file_at_the_schema_before() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("anneal.db");
     database(&path, MIGRATIONS.len());
-    let bad = Migration { name: "0011_bad", sql: "DELETE FROM node; INSERT INTO nowhere VALUES (1);" };
+    let bad = Migration { name: "0012_bad", sql: "DELETE FROM node; INSERT INTO nowhere VALUES (1);" };
     let error =
         SqliteStore::open_with(&path, &test_key(), &[MIGRATIONS, &[bad]].concat()).err().expect("it fails");
-    assert!(error.to_string().ends_with("anneal.db: migration 0011_bad failed"), "{error}");
+    assert!(error.to_string().ends_with("anneal.db: migration 0012_bad failed"), "{error}");
     is_sound(&path, MIGRATIONS.len());
     let file = Connection::open(&path).unwrap();
     let nodes: i64 = file.query_row("SELECT count(*) FROM node", [], |row| row.get(0)).unwrap();

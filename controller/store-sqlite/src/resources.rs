@@ -1,10 +1,10 @@
 //! Resources and bundles.
 
 use crate::SqliteStore;
-use crate::sql::{bundle, node, resource, resource_list};
+use crate::sql::{bundle, event_log, node, resource, resource_list};
 use crate::writer::Change;
 use async_trait::async_trait;
-use model::{Bundle, Event, Node, Resource, ResourceKind, Scope};
+use model::{Bundle, Event, LoggedEvent, Node, Resource, ResourceKind, Scope};
 use store::{ResourcePage, ResourceQuery, ResourceStore, ResourceWrite, Result, StoreError};
 use uuid::Uuid;
 
@@ -14,6 +14,7 @@ impl ResourceStore for SqliteStore {
         &self,
         write: ResourceWrite,
         node: Option<(Node, Vec<Event>)>,
+        events: Vec<Event>,
     ) -> Result<Resource> {
         let node = match node {
             None => None,
@@ -28,7 +29,14 @@ impl ResourceStore for SqliteStore {
                 node::update(change, &doc, &events, None)?;
                 change.ring(node);
             }
-            resource::write(change, write)
+            let written = resource::write(change, write)?;
+            if !events.is_empty() {
+                let node = written.node.map(|node| node::by_uuid(change, node)).transpose()?.flatten();
+                for event in events {
+                    event_log::append(change, &LoggedEvent::of_resource(&written, node.as_ref(), event))?;
+                }
+            }
+            Ok(written)
         };
         if deletes { self.delete(work).await } else { self.writer.write(work).await }
     }

@@ -204,7 +204,7 @@ async fn a_damaged_document_is_named() {
     let repaired = store.update_node(bad, vec![], None).await.expect("a whole document replaces it");
     store.grant_token(uuid, TokenRequest::without_nonce("t", None, Timestamp(2))).await.unwrap();
     assert_eq!(store.nodes().await.unwrap().len(), 2);
-    store.delete_node(uuid, repaired.version).await.unwrap();
+    store.delete_node(uuid, repaired.version, vec![]).await.unwrap();
 }
 
 /// Overwrite the page at which a table or index begins.
@@ -250,7 +250,8 @@ async fn a_fault_that_the_full_check_finds_stops_writes_and_no_reads() {
     let store = SqliteStore::open(&path, &key()).unwrap();
     store.check_writable().await.expect("nothing is known yet");
     let found = store.check().await.unwrap().expect("a finding");
-    for refused in [store.check_writable().await.err(), store.delete_node(stored.uuid, 1).await.err()] {
+    for refused in [store.check_writable().await.err(), store.delete_node(stored.uuid, 1, vec![]).await.err()]
+    {
         let error = refused.unwrap().chain();
         assert!(error.contains(&found) && error.contains("restore FILE"), "{error}");
     }

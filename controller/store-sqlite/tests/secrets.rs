@@ -55,7 +55,7 @@ async fn no_byte_of_database_log_and_backup_is_of_a_password() {
     let run = Run { hello: Some(hello), ..Run::new(RunKind::Deploy, Timestamp(1)) };
     let deployed = Node { run: Some(run), ..node() };
     let mut stored = store.create_node(deployed, vec![]).await.unwrap();
-    let volume = store.write_resource(ResourceWrite::Create(volume()), None).await.unwrap();
+    let volume = store.write_resource(ResourceWrite::Create(volume()), None, vec![]).await.unwrap();
     stored.driver_info.insert("redfish_password".into(), PASSWORDS[3].into());
     let stored = store.update_node(stored, vec![], None).await.unwrap();
     assert!(std::fs::metadata(dir.path().join("anneal.db-wal")).unwrap().len() > 0);
@@ -107,7 +107,7 @@ async fn another_key_is_refused_and_forgotten_secrets_are_named() {
     let path = dir.path().join("anneal.db");
     let store = SqliteStore::open(&path, &key()).unwrap();
     store.create_node(node(), vec![]).await.unwrap();
-    store.write_resource(ResourceWrite::Create(volume()), None).await.unwrap();
+    store.write_resource(ResourceWrite::Create(volume()), None, vec![]).await.unwrap();
     assert!(matches!(forget(&path), Err(OpenError::InUse { .. })));
     drop(store);
 

@@ -13,6 +13,7 @@ mod bundles;
 mod certificates;
 mod conductors;
 mod contact;
+mod events;
 mod inventory;
 mod lease;
 mod node_lists;
@@ -21,6 +22,7 @@ mod random;
 mod resource_lists;
 mod resources;
 mod samples;
+mod webhooks;
 
 use crate::Store;
 use std::sync::Arc;
@@ -110,6 +112,15 @@ async fn check_what_belongs_to_them<S: Store + 'static>(make: impl AsyncFn() -> 
         certificates::each_has_its_line_in_the_log,
         certificates::a_change_of_the_key_is_stored_once,
         conductors::the_last_report_of_each_controller_is_kept,
+        events::the_log_has_the_events_of_all_nodes,
+        events::a_certificate_is_logged_with_its_cause,
+        events::a_reader_skips_no_event_of_many_writers,
+        events::old_events_are_deleted,
+        events::few_events_are_deleted_at_once,
+        events::changes_of_resources_are_logged,
+        webhooks::one_controller_delivers_a_webhook,
+        webhooks::of_two_at_once_one_gets_the_webhook,
+        webhooks::dead_letters_are_kept_until_they_are_taken_away,
         lease::one_holder_at_a_time,
         lease::of_two_conductors_at_once_one_gets_the_lease,
         lease::a_lease_taken_over_fences_the_old_holder,

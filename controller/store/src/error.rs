@@ -1,5 +1,6 @@
 //! Why the store refuses or fails.
 
+use crate::event_cursor::EventCursor;
 use model::ResourceKind;
 use std::error::Error;
 use std::fmt;
@@ -40,6 +41,12 @@ pub enum StoreError {
         bytes: usize,
         /// The limit.
         most: usize,
+    },
+    /// What came behind a cursor of the log of events is not kept any more, or the cursor is none of this log.
+    #[error("the events behind this cursor are not kept any more; they begin behind {oldest}")]
+    CursorGone {
+        /// Behind it is all that is kept.
+        oldest: EventCursor,
     },
     /// A list would have to look at more than the database reads in its time limit.
     #[error("the list was not found within {0:?}")]

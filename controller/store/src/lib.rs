@@ -1,9 +1,9 @@
-//! What the controller stores, behind four traits by user: [`NodeStore`], [`AgentStore`], [`ResourceStore`] and
+//! What the controller stores, behind five traits by user: [`NodeStore`], [`AgentStore`], [`ResourceStore`], [`EventStore`] and
 //! [`ConductorStore`].
 //!
 //! Rules of every implementation (tested by [`conformance`]):
 //! - A node is written only at the version it was read at; a stale write changes nothing
-//!   ([`StoreError::Stale`]). Its history events are stored in the same transaction or not at all.
+//!   ([`StoreError::Stale`]). Its events are stored in its history and in the log of all nodes in the same transaction or not at all.
 //! - A node becomes AVAILABLE only with a basis ([`basis::check`]).
 //! - Contact with agents is stored apart from node rows and never makes a node write stale.
 //! - An acknowledged write survives `kill -9`.
@@ -25,7 +25,10 @@ mod conductor;
 pub mod conformance;
 pub mod contact;
 mod error;
+mod event_cursor;
 mod event_log;
+mod event_page;
+mod events;
 #[cfg(feature = "fault-points")]
 pub mod fault_plan;
 pub mod hello;
@@ -51,7 +54,10 @@ pub use bell::Bell;
 pub use clock::{Clock, SystemClock};
 pub use conductor::{ConductorStore, Inspected};
 pub use error::{Cause, Noun, Result, StoreError, Unique};
+pub use event_cursor::EventCursor;
 pub use event_log::log_events;
+pub use event_page::{EventPage, EventRange, KeptEvents};
+pub use events::EventStore;
 pub use lease::Lease;
 pub use members::Members;
 pub use model::StepKind;
@@ -66,9 +72,9 @@ pub use resource_query::{Ownership, ResourceFilter, ResourcePage, ResourceQuery}
 pub use resources::{ResourceStore, ResourceWrite};
 
 /// What the API uses: everything but leases and the conductor's writes.
-pub trait ApiStore: NodeStore + AgentStore + ResourceStore {}
+pub trait ApiStore: NodeStore + AgentStore + ResourceStore + EventStore {}
 
-impl<S: NodeStore + AgentStore + ResourceStore> ApiStore for S {}
+impl<S: NodeStore + AgentStore + ResourceStore + EventStore> ApiStore for S {}
 
 /// The whole store.
 pub trait Store: ApiStore + ConductorStore {}
@@ -77,5 +83,5 @@ impl<S: ApiStore + ConductorStore> Store for S {}
 
 /// The traits, for callers of a concrete store.
 pub mod prelude {
-    pub use crate::{AgentStore, ApiStore, ConductorStore, NodeStore, ResourceStore, Store};
+    pub use crate::{AgentStore, ApiStore, ConductorStore, EventStore, NodeStore, ResourceStore, Store};
 }

@@ -50,8 +50,8 @@ pub trait NodeStore: Send + Sync {
     /// ([`model::Resource::ends_with`]).
     async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node>;
     /// Delete a node at this version, with its ports, resources, contact, catalogue, inventory, history and the
-    /// bundles scoped to it. Its certificates stay.
-    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()>;
+    /// bundles scoped to it. Its certificates stay, and its events in the log, to which these are added.
+    async fn delete_node(&self, uuid: Uuid, version: u64, events: Vec<Event>) -> Result<()>;
     /// History of a node, oldest first. The store has noted in each event the state of the node before the write
     /// that brought it (for a new node: its state when enrolled).
     async fn history(&self, node: Uuid) -> Result<Vec<Event>>;

@@ -22,7 +22,8 @@ pub enum ResourceWrite {
 pub trait ResourceStore: Send + Sync {
     /// Write a resource and, in the same transaction and before it, a node at the version it carries (as
     /// [`NodeStore::update_node`](crate::NodeStore::update_node) does). Returns the resource as stored, or as it was
-    /// when deleted. Rings the bell for that node, and for the node of a port before and after the write.
+    /// when deleted. Rings the bell for that node, and for the node of a port before and after the write. The log gets `events`, of the
+    /// resource.
     ///
     /// # Errors
     /// `NotFound` of the resource or its node, `Stale` with the UUID of the resource or the node, `Duplicate` of the
@@ -31,6 +32,7 @@ pub trait ResourceStore: Send + Sync {
         &self,
         write: ResourceWrite,
         node: Option<(Node, Vec<Event>)>,
+        events: Vec<Event>,
     ) -> Result<Resource>;
     /// The resource of a kind with this UUID (any letter case) or name.
     async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource>;

@@ -106,6 +106,7 @@ impl World {
             certificate_key: None,
             lock_waits: api::LockWaits::default(),
             remarks: store::Remarks::default(),
+            events: Default::default(),
             metrics: api::MetricsText::default(),
             members: members.clone(),
             settings: api::Settings {

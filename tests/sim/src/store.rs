@@ -10,8 +10,8 @@ use model::agent::{Contact, UnsignedAgent};
 use model::boot::Boot;
 use model::request::RESCUE_HASH;
 use model::{
-    Bundle, Catalogue, Certificate, ConductorReport, Event, Inventory, Node, Resource, ResourceKind, Scope,
-    StepKind, Timestamp,
+    Bundle, Catalogue, Certificate, ConductorReport, DeadLetter, Delivery, Event, Inventory, Node, Resource,
+    ResourceKind, Scope, StepKind, Timestamp,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -21,8 +21,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use store::prelude::*;
 use store::{
-    Bell, HeartbeatRecord, Inspected, Lease, NodePage, NodeQuery, ResourcePage, ResourceQuery, ResourceWrite,
-    Result, ScriptFetch, ScriptGrant, StoreError, TokenGrant, TokenRequest,
+    Bell, EventCursor, EventPage, HeartbeatRecord, Inspected, KeptEvents, Lease, NodePage, NodeQuery,
+    ResourcePage, ResourceQuery, ResourceWrite, Result, ScriptFetch, ScriptGrant, StoreError, TokenGrant,
+    TokenRequest,
 };
 use tokio::task::yield_now;
 use tokio::time::sleep;
@@ -184,8 +185,8 @@ impl NodeStore for WatchedStore {
         self.write_node(read_at, &events, lease, write).await
     }
 
-    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
-        self.write(json!({"delete": uuid}), self.world.disk.delete_node(uuid, version)).await
+    async fn delete_node(&self, uuid: Uuid, version: u64, events: Vec<Event>) -> Result<()> {
+        self.write(json!({"delete": uuid}), self.world.disk.delete_node(uuid, version, events)).await
     }
 
     async fn history(&self, node: Uuid) -> Result<Vec<Event>> {
@@ -235,6 +236,51 @@ impl NodeStore for WatchedStore {
 
     fn bell(&self) -> &Bell {
         &self.bell
+    }
+}
+
+#[async_trait]
+impl EventStore for WatchedStore {
+    async fn events(&self, after: Option<EventCursor>, limit: usize) -> Result<EventPage> {
+        self.read(self.world.disk.events(after, limit)).await
+    }
+
+    async fn newest_event(&self) -> Result<EventCursor> {
+        self.read(self.world.disk.newest_event()).await
+    }
+
+    async fn prune_events(&self, kept: KeptEvents, now: Timestamp) -> Result<u64> {
+        self.write(json!("prune"), self.world.disk.prune_events(kept, now)).await
+    }
+
+    async fn take_webhook(
+        &self,
+        webhook: &str,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<Delivery>> {
+        self.write(json!(webhook), self.world.disk.take_webhook(webhook, holder, now, until)).await
+    }
+
+    async fn put_delivery(&self, delivery: Delivery, letter: Option<DeadLetter>) -> Result<bool> {
+        self.write(json!(delivery), self.world.disk.put_delivery(delivery.clone(), letter)).await
+    }
+
+    async fn deliveries(&self) -> Result<Vec<Delivery>> {
+        self.read(self.world.disk.deliveries()).await
+    }
+
+    async fn dead_letters(&self, webhook: &str, only_retried: bool, limit: usize) -> Result<Vec<DeadLetter>> {
+        self.read(self.world.disk.dead_letters(webhook, only_retried, limit)).await
+    }
+
+    async fn put_dead_letter(&self, letter: DeadLetter) -> Result<()> {
+        self.write(json!(letter), self.world.disk.put_dead_letter(letter.clone())).await
+    }
+
+    async fn remove_dead_letter(&self, webhook: &str, place: u64) -> Result<()> {
+        self.write(json!(place), self.world.disk.remove_dead_letter(webhook, place)).await
     }
 }
 
@@ -289,10 +335,11 @@ impl ResourceStore for WatchedStore {
         &self,
         write: ResourceWrite,
         node: Option<(Node, Vec<Event>)>,
+        of_resource: Vec<Event>,
     ) -> Result<Resource> {
         self.enter().await?;
         let read = node.as_ref().map(|(node, events)| (node.uuid, node.version, events.clone()));
-        let result = self.world.disk.write_resource(write, node).await;
+        let result = self.world.disk.write_resource(write, node, of_resource).await;
         if let Ok(written) = &result {
             self.world.trace.write(&json!({"resource": written}));
             if let Some((uuid, read_at, events)) = read {

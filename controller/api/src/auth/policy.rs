@@ -24,12 +24,18 @@ const TABLE: &[Row] = &[
     // Of the nodes that the caller sees.
     ("anneal:certificate:get", [READER, READER, READER, READER]),
     ("anneal:certificate:log", [READER, NO_ROLE, NO_ROLE, NO_ROLE]),
+    // Of the nodes whose history the caller may read.
+    ("anneal:event:list", [READER, READER, READER, READER]),
+    ("anneal:event:list_all", [READER, NO_ROLE, NO_ROLE, NO_ROLE]),
     // Of all nodes together.
     ("anneal:metrics:get", [READER, NO_ROLE, NO_ROLE, NO_ROLE]),
     // What an owner may not do: pull a disk that still holds data and have its node pass as erased.
     ("anneal:node:disks:retire", [MEMBER, NO_ROLE, NO_ROLE, NO_ROLE]),
     // Makes a node available whose disks may contain anything.
     ("anneal:node:override", [ADMIN, NO_ROLE, NO_ROLE, NO_ROLE]),
+    // They have events of all nodes.
+    ("anneal:webhook:get", [READER, NO_ROLE, NO_ROLE, NO_ROLE]),
+    ("anneal:webhook:retry", [ADMIN, NO_ROLE, NO_ROLE, NO_ROLE]),
     ("baremetal:allocation:create", [MEMBER, MEMBER, MEMBER, MEMBER]),
     ("baremetal:allocation:create_pre_rbac", [NO_ROLE, ADMIN, ADMIN, ADMIN]),
     ("baremetal:allocation:create_restricted", [MEMBER, NO_ROLE, NO_ROLE, NO_ROLE]),

@@ -7,15 +7,16 @@ use super::identity::Owners;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
 use model::{
-    Bundle, Catalogue, Certificate, ConductorReport, Event, Inventory, Node, Resource, ResourceKind, Scope,
-    Timestamp,
+    Bundle, Catalogue, Certificate, ConductorReport, DeadLetter, Delivery, Event, Inventory, LoggedEvent,
+    Node, Resource, ResourceKind, Scope, Timestamp,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{
-    AgentStore, ApiStore, Bell, HeartbeatRecord, Lease, NodeFilter, NodePage, NodeQuery, NodeStore, Noun,
-    Ownership, ResourceFilter, ResourcePage, ResourceQuery, ResourceStore, ResourceWrite, Result,
-    ScriptFetch, ScriptGrant, StepKind, StoreError, TokenGrant, TokenRequest,
+    AgentStore, ApiStore, Bell, EventCursor, EventPage, EventStore, HeartbeatRecord, KeptEvents, Lease,
+    NodeFilter, NodePage, NodeQuery, NodeStore, Noun, Ownership, ResourceFilter, ResourcePage, ResourceQuery,
+    ResourceStore, ResourceWrite, Result, ScriptFetch, ScriptGrant, StepKind, StoreError, TokenGrant,
+    TokenRequest,
 };
 use uuid::Uuid;
 
@@ -128,9 +129,9 @@ impl NodeStore for ProjectScopedStore {
         self.needs(node.uuid).await?;
         self.store.update_node(node, events, lease).await
     }
-    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
+    async fn delete_node(&self, uuid: Uuid, version: u64, events: Vec<Event>) -> Result<()> {
         self.needs(uuid).await?;
-        self.store.delete_node(uuid, version).await
+        self.store.delete_node(uuid, version, events).await
     }
     async fn history(&self, node: Uuid) -> Result<Vec<Event>> {
         if self.has(node).await? { self.store.history(node).await } else { Ok(Vec::new()) }
@@ -177,6 +178,68 @@ impl NodeStore for ProjectScopedStore {
 }
 
 #[async_trait]
+impl EventStore for ProjectScopedStore {
+    /// The events of the nodes that the project sees now; of deleted nodes, those of which it was owner or lessee then.
+    async fn events(&self, after: Option<EventCursor>, limit: usize) -> Result<EventPage> {
+        let mut page = self.store.events(after, limit).await?;
+        let Some(project) = &self.project else { return Ok(EventPage { events: Vec::new(), ..page }) };
+        let mut known: BTreeMap<Uuid, Option<Owners>> = BTreeMap::new();
+        for (_, event) in &mut page.events {
+            let Some(node) = event.node else { continue };
+            let now = match known.get(&node) {
+                Some(now) => now.clone(),
+                None => match self.store.shared_node(node).await {
+                    Ok(node) => Some(Owners::of(&node)),
+                    Err(StoreError::NotFound { .. }) => None,
+                    Err(error) => return Err(error),
+                },
+            };
+            known.insert(node, now.clone());
+            if let Some(Owners { owner, lessee }) = now {
+                (event.owner, event.lessee) = (owner, lessee);
+            }
+        }
+        let shown = |event: &LoggedEvent| {
+            [&event.owner, &event.lessee].into_iter().any(|of| of.as_deref() == Some(project.as_str()))
+        };
+        page.events.retain(|(_, event)| shown(event));
+        Ok(page)
+    }
+    /// A place says nothing of an event.
+    async fn newest_event(&self) -> Result<EventCursor> {
+        self.store.newest_event().await
+    }
+    async fn prune_events(&self, _kept: KeptEvents, _now: Timestamp) -> Result<u64> {
+        Err(StoreError::failed("deleting old events is none of a project's"))
+    }
+    // Webhooks get events of all nodes: they are for callers without a project.
+    async fn take_webhook(
+        &self,
+        _webhook: &str,
+        _holder: &str,
+        _now: Timestamp,
+        _until: Timestamp,
+    ) -> Result<Option<Delivery>> {
+        Ok(None)
+    }
+    async fn put_delivery(&self, _delivery: Delivery, _letter: Option<DeadLetter>) -> Result<bool> {
+        Ok(false)
+    }
+    async fn deliveries(&self) -> Result<Vec<Delivery>> {
+        Ok(Vec::new())
+    }
+    async fn dead_letters(&self, _webhook: &str, _retried: bool, _limit: usize) -> Result<Vec<DeadLetter>> {
+        Ok(Vec::new())
+    }
+    async fn put_dead_letter(&self, _letter: DeadLetter) -> Result<()> {
+        Err(StoreError::failed("a dead letter is none of a project's"))
+    }
+    async fn remove_dead_letter(&self, _webhook: &str, _place: u64) -> Result<()> {
+        Err(StoreError::failed("a dead letter is none of a project's"))
+    }
+}
+
+#[async_trait]
 impl AgentStore for ProjectScopedStore {
     async fn contact(&self, node: Uuid) -> Result<Contact> {
         if self.has(node).await? { self.store.contact(node).await } else { Ok(Contact::default()) }
@@ -205,6 +268,7 @@ impl ResourceStore for ProjectScopedStore {
         &self,
         write: ResourceWrite,
         node: Option<(Node, Vec<Event>)>,
+        events: Vec<Event>,
     ) -> Result<Resource> {
         match &write {
             ResourceWrite::Create(_) => {}
@@ -220,7 +284,7 @@ impl ResourceStore for ProjectScopedStore {
         if let Some((node, _)) = &node {
             self.needs(node.uuid).await?;
         }
-        self.store.write_resource(write, node).await
+        self.store.write_resource(write, node, events).await
     }
     async fn resource(&self, kind: ResourceKind, ident: &str) -> Result<Resource> {
         self.shown_resource(self.store.resource(kind, ident).await?, ident).await

@@ -198,6 +198,7 @@ fn decide(
             events.push(validation::flag_event(name, after, reason.as_deref(), call.now()));
         }
     }
+    events.extend(write::change_event(&changed, call.now()));
     if wakes(old, &changed) {
         new.next_wake_at = Some(call.now());
     }

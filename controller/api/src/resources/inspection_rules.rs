@@ -111,7 +111,7 @@ async fn clear(call: Call) -> Reply {
     call.args.only(&[])?;
     for rule in call.app.store.resources(ResourceKind::InspectionRule, None).await? {
         let write = ResourceWrite::Delete(rule.kind, rule.uuid, rule.version);
-        match call.app.store.write_resource(write, None).await {
+        match call.app.store.write_resource(write, None, call.did(&rule, "deleted")).await {
             // Another client has removed or changed it.
             Ok(_) | Err(StoreError::NotFound { .. } | StoreError::Stale(_)) => {}
             Err(other) => return Err(other.into()),

@@ -69,7 +69,16 @@ pub async fn adopt(call: &Call, port: &Resource) -> Result<(), ApiError> {
         }
         group.fields.insert(FIELD.into(), network.as_str().into());
         group.updated_at = Some(call.now());
-        match call.app.store.write_resource(ResourceWrite::Update(group.clone()), None).await {
+        match call
+            .app
+            .store
+            .write_resource(
+                ResourceWrite::Update(group.clone()),
+                None,
+                call.did(&group, "changed (physical_network)"),
+            )
+            .await
+        {
             Ok(_) => return Ok(()),
             Err(StoreError::Stale(_)) if retry.again().await => {}
             Err(other) => return Err(refused::<Portgroup>(other, &group)),

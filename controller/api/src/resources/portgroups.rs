@@ -240,7 +240,8 @@ async fn hand_down(call: &Call, old: &Resource, group: &Resource) -> Result<(), 
             }
             port.fields.insert(NETWORK.into(), group.field(NETWORK).clone());
             port.updated_at = Some(call.now());
-            match call.app.store.write_resource(ResourceWrite::Update(port), None).await {
+            let events = call.did(&port, "changed (physical_network)");
+            match call.app.store.write_resource(ResourceWrite::Update(port), None, events).await {
                 Ok(_) | Err(StoreError::NotFound { .. }) => {}
                 Err(StoreError::Stale(_)) if retry.again().await => continue 'again,
                 Err(other) => return Err(other.into()),

@@ -253,7 +253,8 @@ async fn change(
         let names = decide(trait_set(&runbook));
         runbook.fields.insert("traits".into(), names.into_iter().collect());
         runbook.updated_at = Some(call.now());
-        match call.app.store.write_resource(ResourceWrite::Update(runbook.clone()), None).await {
+        let events = call.did(&runbook, "changed (traits)");
+        match call.app.store.write_resource(ResourceWrite::Update(runbook.clone()), None, events).await {
             Ok(_) => return Ok(empty(204, None)),
             Err(StoreError::Stale(uuid)) if retry.again().await => {
                 runbook = Runbook::SPEC.find(call, &uuid.to_string()).await?;

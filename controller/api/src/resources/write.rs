@@ -12,6 +12,7 @@ use axum::extract::Path;
 use axum::http::Response;
 use model::Resource;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use store::{ResourceWrite, StoreError};
 use uuid::Uuid;
 
@@ -28,7 +29,9 @@ pub async fn create_from<R: ResourceHandler>(call: &Call, given: Map<String, Val
     let new = R::validate(call, None, read::<R>(call, given)?).await?;
     let new = rights::validate(call, None, new).await?;
     let write = ResourceWrite::Create(new.clone());
-    let made = call.app.store.write_resource(write, None).await.map_err(|error| refused::<R>(error, &new))?;
+    let events = call.did(&new, "created");
+    let made = call.app.store.write_resource(write, None, events).await;
+    let made = made.map_err(|error| refused::<R>(error, &new))?;
     R::written(call, None, &made).await?;
     Ok(created::<R>(call, &made))
 }
@@ -40,6 +43,8 @@ pub async fn patch<R: ResourceHandler>(Path(ident): Path<String>, call: Call) ->
     let ops = patch::parse(&call.json()?, call.version)?;
     let mut old = R::SPEC.find(&call, &ident).await?;
     may_be_patched::<R>(&call, &ops)?;
+    let fields: BTreeSet<&str> = ops.iter().map(Op::field).collect();
+    let fields = Vec::from_iter(fields);
     let mut retry = Retry::new();
     loop {
         let new = patched::<R>(&old, &ops)?;
@@ -52,7 +57,8 @@ pub async fn patch<R: ResourceHandler>(Path(ident): Path<String>, call: Call) ->
             return Ok(json(200, &view::view::<R>(&call, &old, None)));
         }
         new.updated_at = Some(call.now());
-        match call.app.store.write_resource(ResourceWrite::Update(new.clone()), None).await {
+        let events = call.did(&new, &format!("changed ({})", fields.join(", ")));
+        match call.app.store.write_resource(ResourceWrite::Update(new.clone()), None, events).await {
             Ok(written) => {
                 R::written(&call, Some(&old), &written).await?;
                 return Ok(json(200, &view::view::<R>(&call, &written, None)));
@@ -79,7 +85,8 @@ pub async fn remove<R: ResourceHandler>(call: &Call, mut resource: Resource) -> 
     loop {
         R::may_go(call, &resource).await?;
         let write = ResourceWrite::Delete(resource.kind, resource.uuid, resource.version);
-        match call.app.store.write_resource(write, None).await {
+        let events = call.did(&resource, "deleted");
+        match call.app.store.write_resource(write, None, events).await {
             Ok(_) => return Ok(empty(204, None)),
             Err(StoreError::Stale(uuid)) if retry.again().await => {
                 resource = R::SPEC.find(call, &uuid.to_string()).await?;

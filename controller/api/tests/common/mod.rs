@@ -4,7 +4,7 @@
 pub mod drivers;
 pub mod test_store;
 
-use api::{App, Auth, BundleStore, LockWaits, Settings};
+use api::{App, Auth, BundleStore, EventFeed, LockWaits, Settings};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use store::{Clock, Members, ResourceWrite, Store};
 use test_store::{Place, StoreKind};
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use uuid::Uuid;
 
@@ -93,6 +94,16 @@ impl Api {
         Self::built(None, settings, trust, auth, images::ImageStore::default())
     }
 
+    /// One with so many streams of events at most, which end with the token.
+    pub fn with_streams(streams: usize) -> (Self, CancellationToken) {
+        let stop = CancellationToken::new();
+        let feed = EventFeed::new(streams, stop.clone());
+        let (settings, trust) =
+            (Settings::default(), bundle::Trust::Keys { keys: Vec::new(), unsigned: true });
+        let images = images::ImageStore::default();
+        (Self::following(None, settings, trust, Auth::NoAuth, images, feed), stop)
+    }
+
     /// One that serves these images.
     pub fn serving(images: images::ImageStore) -> Self {
         let trust = bundle::Trust::Keys { keys: Vec::new(), unsigned: true };
@@ -117,6 +128,17 @@ impl Api {
         auth: Auth,
         images: images::ImageStore,
     ) -> Self {
+        Self::following(kind, settings, trust, auth, images, EventFeed::default())
+    }
+
+    fn following(
+        kind: Option<StoreKind>,
+        settings: Settings,
+        trust: bundle::Trust,
+        auth: Auth,
+        images: images::ImageStore,
+        events: EventFeed,
+    ) -> Self {
         let kind = kind.or_else(StoreKind::asked).unwrap_or(StoreKind::Memory);
         let (store, _place) = test_store::make(kind);
         let bundles = tempfile::tempdir().expect("a directory");
@@ -133,6 +155,7 @@ impl Api {
             certificate_key: None,
             lock_waits: LockWaits::default(),
             remarks: Default::default(),
+            events,
             metrics: api::MetricsText::of(String::new),
             members: members.clone(),
             settings: Settings { public_endpoint: "http://127.0.0.1:6385".into(), ..settings },
@@ -215,14 +238,14 @@ impl Api {
     pub async fn port(&self, node: &Node, address: &str) -> Resource {
         let address = address.parse().expect("a MAC address");
         let port = Resource::port(Uuid::new_v4(), node.uuid, address, node.created_at);
-        self.store.write_resource(ResourceWrite::Create(port), None).await.expect("a new port")
+        self.store.write_resource(ResourceWrite::Create(port), None, vec![]).await.expect("a new port")
     }
 
     /// Give a port a name, straight in the store.
     pub async fn name_port(&self, port: &Resource, name: &str) -> Resource {
         let named = Resource { name: Some(name.to_owned()), ..port.clone() };
         self.store
-            .write_resource(ResourceWrite::Update(named), None)
+            .write_resource(ResourceWrite::Update(named), None, vec![])
             .await
             .expect("the version that was read")
     }

@@ -46,11 +46,16 @@ impl User {
     /// The same, treated as another relation.
     pub fn may_as(self, policy: &str, relation: &str) -> bool {
         match policy {
-            "anneal:bundle:get" | "anneal:certificate:log" | "anneal:metrics:get" => relation == "system",
-            "anneal:bundle:create" | "anneal:bundle:delete" | "anneal:node:override" => {
-                relation == "system" && self.role == Role::Admin
-            }
-            "anneal:certificate:get" => true,
+            "anneal:bundle:get"
+            | "anneal:certificate:log"
+            | "anneal:event:list_all"
+            | "anneal:metrics:get"
+            | "anneal:webhook:get" => relation == "system",
+            "anneal:bundle:create"
+            | "anneal:bundle:delete"
+            | "anneal:node:override"
+            | "anneal:webhook:retry" => relation == "system" && self.role == Role::Admin,
+            "anneal:certificate:get" | "anneal:event:list" => true,
             "anneal:node:disks:retire" => relation == "system" && self.role >= Role::Member,
             policy => {
                 let who = IRONIC["policies"][policy].as_array();

@@ -5,7 +5,8 @@ use super::world::{ABSENT, CERTIFICATE, RESOURCE, World};
 use api::auth::Role;
 use axum::body::Body;
 use axum::http::Request;
-use model::{Node, ProvisionState};
+use model::history::{EventKind, Severity};
+use model::{Event, Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
 
 fn user(relation: &'static str, role: Role) -> String {
@@ -274,4 +275,48 @@ async fn only_an_administrator_of_the_system_overrides_a_failed_cleaning() {
     let events = world.api.store.history(failed.uuid).await.unwrap();
     assert!(events[0].text.contains("override by an administrator (disks removed)"), "{}", events[0].text);
     assert_eq!(events[0].sender.as_ref().unwrap().user, Some(administrator.name()));
+}
+
+/// Rights to an event are those to the history of its node, as it is owned now; of a node that is gone, as it was.
+#[tokio::test]
+async fn a_project_reads_the_events_of_the_nodes_that_it_owns() {
+    let world = World::guarded().await;
+    let shape = |node: &mut Node| drop(node.other.insert("owner".into(), "p-stranger".into()));
+    let theirs = world.api.node_with("theirs", ProvisionState::Enroll, shape).await;
+    let mut theirs = world.api.store.update_node(theirs, vec![flag("theirs")], None).await.unwrap();
+    let gone = world.api.node_with("gone", ProvisionState::Enroll, shape).await;
+    world.api.store.delete_node(gone.uuid, gone.version, vec![flag("gone")]).await.unwrap();
+    let read = async |relation, path: &str| {
+        let header = user(relation, Role::Reader);
+        let page = world.ask("GET", path, Some(&header), None).await.is(200).body;
+        (names(&page, "events", "text"), page["next"].clone())
+    };
+    let (all, end) = read("system", "/v1/anneal/events").await;
+    let own = ["noted", "certificate 1 of the node (erased) was stored"].map(str::to_owned).to_vec();
+    assert!(
+        ["theirs", "gone"]
+            .into_iter()
+            .chain(own.iter().map(String::as_str))
+            .all(|text| all.iter().any(|of| of == text))
+    );
+    for (relation, expected) in [
+        ("owner", own.clone()),
+        ("lessee", Vec::new()),
+        ("stranger", vec!["theirs".to_owned(), "gone".to_owned()]),
+    ] {
+        assert_eq!(read(relation, "/v1/anneal/events").await, (expected, end.clone()), "{relation}");
+    }
+    // The history of a node goes with it to another owner.
+    theirs.other.insert("owner".into(), "p-owner".into());
+    world.api.store.update_node(theirs.clone(), Vec::new(), None).await.unwrap();
+    assert_eq!(read("stranger", "/v1/anneal/events").await.0, ["gone"]);
+    let of_one = format!("/v1/anneal/events?node={}", theirs.uuid);
+    assert_eq!(read("owner", &of_one).await.0, ["theirs"]);
+    let hidden =
+        world.ask("GET", "/v1/anneal/events?node=theirs", Some(&user("stranger", Role::Admin)), None).await;
+    assert_eq!(hidden.status, 404);
+}
+
+fn flag(text: &str) -> Event {
+    Event::new(EventKind::Flag, Severity::Info, text.to_owned(), Timestamp(1))
 }

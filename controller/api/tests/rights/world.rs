@@ -66,7 +66,7 @@ impl World {
         let node = api.store.certify(node, Vec::new(), None, certificate).await.unwrap();
         let mut template = Resource::new(ResourceKind::DeployTemplate, Uuid::from_u128(7), Timestamp(1));
         template.name = Some("CUSTOM_T".into());
-        api.store.write_resource(ResourceWrite::Create(template), None).await.unwrap();
+        api.store.write_resource(ResourceWrite::Create(template), None, vec![]).await.unwrap();
         for (kind, _) in RESOURCES {
             let mut resource = Resource::new(kind, RESOURCE, Timestamp(1));
             resource.name = Some("CUSTOM_R".into());
@@ -76,7 +76,7 @@ impl World {
                 }
                 _ => resource.node = Some(node.uuid),
             }
-            api.store.write_resource(ResourceWrite::Create(resource), None).await.unwrap();
+            api.store.write_resource(ResourceWrite::Create(resource), None, vec![]).await.unwrap();
         }
         Self { api, node, port }
     }

@@ -26,7 +26,7 @@ impl Executor for Removes {
     fn abilities(&self, node: &Node) -> Result<Arc<Abilities>, String> {
         let mut removed = self.removed.lock().unwrap();
         if !std::mem::replace(&mut removed, true) {
-            let mut deleting = pin!(self.store.delete_node(node.uuid, node.version));
+            let mut deleting = pin!(self.store.delete_node(node.uuid, node.version, vec![]));
             // The store in memory waits for nothing.
             let done = deleting.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             assert!(matches!(done, Poll::Ready(Ok(()))), "{done:?}");

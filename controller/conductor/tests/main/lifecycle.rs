@@ -143,7 +143,7 @@ async fn the_agent_sends_the_inventory_and_properties_follow_it() {
         if how == Inspect::Bmc {
             assert_eq!(now, ports, "the port is there already");
             let gone = ResourceWrite::Delete(port.kind, port.uuid, port.version);
-            world.store.write_resource(gone, None).await.unwrap();
+            world.store.write_resource(gone, None, vec![]).await.unwrap();
         } else {
             assert_eq!(now, [], "what is made up becomes no port");
         }

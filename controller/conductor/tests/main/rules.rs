@@ -36,7 +36,7 @@ async fn rules_apply_to_what_the_bmc_reports() {
         json!({"priority": 1, "actions": [set("extra/half", "x"), {"op": "fail", "args": {"msg": "no"}}]}),
     );
     for rule in [&seen, &failing] {
-        world.store.write_resource(ResourceWrite::Create(rule.clone()), None).await.unwrap();
+        world.store.write_resource(ResourceWrite::Create(rule.clone()), None, vec![]).await.unwrap();
     }
     let _conductor = world.conductor(Settings::default());
     world.verb(Verb::Inspect).await;
@@ -46,7 +46,11 @@ async fn rules_apply_to_what_the_bmc_reports() {
     let kept = world.store.inventory(world.node).await.unwrap().unwrap();
     assert!(kept.source == "redfish" && !kept.ruled, "so that it can be seen why");
 
-    world.store.write_resource(ResourceWrite::Delete(failing.kind, failing.uuid, 1), None).await.unwrap();
+    world
+        .store
+        .write_resource(ResourceWrite::Delete(failing.kind, failing.uuid, 1), None, vec![])
+        .await
+        .unwrap();
     world.verb(Verb::Inspect).await;
     let node = world.until_state(ProvisionState::Manageable).await;
     assert_eq!((&node.extra["seen"], &node.properties["memory_mb"]), (&json!("512"), &json!("7")));

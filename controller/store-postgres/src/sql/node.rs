@@ -1,6 +1,6 @@
 //! Nodes and their history.
 
-use super::{lease, resource};
+use super::{event_log, lease, resource};
 use crate::change::{Change, Params, rows};
 use crate::columns::{self, Row as Columns};
 use crate::database::Client;
@@ -8,7 +8,7 @@ use crate::document::{cell, decode, encode, open, seal};
 use crate::failure::{Failure, failed};
 use crate::text;
 use model::history::StateAtEvent;
-use model::{Event, Node, ProvisionState, Timestamp};
+use model::{Event, LoggedEvent, Node, ProvisionState, Timestamp};
 use store::{Lease, Noun, Result, StoreError, Unique, basis, history_limits};
 use stored_secrets::DatabaseKey;
 use tokio_postgres::Row;
@@ -59,7 +59,7 @@ impl NodeRow {
 pub async fn insert(change: &Change, new: &NodeRow, events: &[Event]) -> Result<()> {
     basis::check(&new.node, || Ok(None))?;
     new.write(change, &columns::NODE.insert).await?;
-    append_history(change, new.node.uuid, &StateAtEvent::of(&new.node), events).await
+    append_events(change, &new.node, &StateAtEvent::of(&new.node), events).await
 }
 
 /// Add a node as it is, whatever its version.
@@ -93,7 +93,7 @@ pub async fn update(change: &Change, new: &NodeRow, events: &[Event], lease: Opt
     let stood: Option<StateAtEvent> = doc.map(|doc| decode("node", node.uuid, doc)).transpose()?;
     basis::check(node, || Ok(stood.as_ref().map(|stood| stood.provision_state)))?;
     if let Some(stood) = &stood {
-        append_history(change, node.uuid, stood, events).await?;
+        append_events(change, node, stood, events).await?;
     }
     overwrite(change, new).await?;
     resource::end_with(change, node).await
@@ -105,13 +105,24 @@ pub async fn overwrite(change: &Change, new: &NodeRow) -> Result<()> {
 }
 
 /// Ports, resources, history, contact, catalogue, inventory and lease go with it: their rows refer to it with
-/// ON DELETE CASCADE.
-pub async fn delete(change: &Change, uuid: Uuid, expected: u64) -> Result<()> {
+/// ON DELETE CASCADE. The log gets these events.
+pub async fn delete(
+    change: &Change,
+    key: &DatabaseKey,
+    uuid: Uuid,
+    expected: u64,
+    events: &[Event],
+) -> Result<()> {
     let doing = || format!("deleting node {uuid}");
-    let row = change.query_opt("SELECT version FROM node WHERE uuid = $1 FOR UPDATE", &[&uuid]).await;
+    let row =
+        change.query_opt("SELECT uuid, doc, version FROM node WHERE uuid = $1 FOR UPDATE", &[&uuid]).await;
     let row = row.map_err(failed(doing()))?.ok_or_else(|| StoreError::not_found(Noun::Node, uuid))?;
-    if cell::<i64>(&row, 0)?.cast_unsigned() != expected {
+    if cell::<i64>(&row, 2)?.cast_unsigned() != expected {
         return Err(StoreError::Stale(uuid));
+    }
+    if !events.is_empty() {
+        let node = of_row(key, &row)?;
+        append_events(change, &node, &StateAtEvent::of(&node), events).await?;
     }
     let gone = change.execute("DELETE FROM node WHERE uuid = $1", &[&uuid]).await;
     gone.map(drop).map_err(failed(doing()))
@@ -132,6 +143,13 @@ pub async fn version_locked(change: &Change, uuid: Uuid) -> Result<u64> {
     let row = row.map_err(failed(format_args!("reading node {uuid}")))?;
     let row = row.ok_or_else(|| StoreError::not_found(Noun::Node, uuid))?;
     Ok(cell::<i64>(&row, 0)?.cast_unsigned())
+}
+
+/// A node as the transaction sees it.
+pub async fn by_uuid_in(change: &Change, key: &DatabaseKey, uuid: Uuid) -> Result<Option<Node>> {
+    let row = change.query_opt("SELECT uuid, doc FROM node WHERE uuid = $1", &[&uuid]).await;
+    let row = row.map_err(failed(format_args!("reading node {uuid}")))?;
+    row.map(|row| of_row(key, &row)).transpose()
 }
 
 /// Reject a write that belongs to a node that is not stored.
@@ -196,19 +214,25 @@ pub async fn next_due(client: &Client, now: Timestamp) -> Result<Option<Timestam
     Ok(at.map(Timestamp))
 }
 
-/// Add events to a node's history, with how it `stood`.
-async fn append_history(change: &Change, node: Uuid, stood: &StateAtEvent, events: &[Event]) -> Result<()> {
-    let Some(newest) = events.last() else { return Ok(()) };
-    let mut noted = events.to_vec();
-    noted.iter_mut().for_each(|event| event.note(stood));
-    add_events(change, node, &noted).await?;
-    prune_history(change, node, newest.at).await
+/// Add events to the log, and to the node's history, with how it `stood`. `node` is as the write leaves it.
+async fn append_events(change: &Change, node: &Node, stood: &StateAtEvent, events: &[Event]) -> Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let logged = LoggedEvent::of_write(node, stood, events);
+    let history = logged.iter().map(|one| &one.event).filter(|event| event.kind.is_history());
+    let history: Vec<Event> = history.cloned().collect();
+    if let Some(newest) = history.last() {
+        add_events(change, node.uuid, &history).await?;
+        prune_history(change, node.uuid, newest.at).await?;
+    }
+    event_log::add(change, &logged).await
 }
 
-/// Add events as they are.
+/// Add events to a node's history as they are; not to the log.
 pub async fn add_events(change: &Change, node: Uuid, events: &[Event]) -> Result<()> {
-    const ADD: &str = "INSERT INTO event (node, at, doc)
-        SELECT $1, at, doc FROM unnest($2::bigint[], $3::text[]) WITH ORDINALITY AS new (at, doc, place) ORDER BY place";
+    const ADD: &str = "INSERT INTO event (node, at, doc, logged)
+        SELECT $1, at, doc, true FROM unnest($2::bigint[], $3::text[]) WITH ORDINALITY AS new (at, doc, place) ORDER BY place";
     let docs = events.iter().map(|event| encode("event", event.uuid, event)).collect::<Result<Vec<_>>>()?;
     let times: Vec<i64> = events.iter().map(|event| event.at.0).collect();
     let added = change.execute(ADD, &[&node, &times, &docs]).await;

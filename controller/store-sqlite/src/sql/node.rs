@@ -1,13 +1,13 @@
 //! Nodes and their history.
 
 use super::node_version::version;
-use super::{lease, resource};
+use super::{event_log, lease, resource};
 use crate::document::{encode, failed, first, read_back, select};
 use crate::node_cache::{Reading, bytes_of};
 use crate::writer::Change;
 use crate::written::Written;
 use model::history::StateAtEvent;
-use model::{Event, Node, ProvisionState, Timestamp};
+use model::{Event, LoggedEvent, Node, ProvisionState, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::sync::Arc;
 use store::{Lease, Noun, Result, StoreError, Unique, basis, history_limits};
@@ -46,7 +46,7 @@ pub fn insert(change: &mut Change<'_>, doc: &Document, events: &[Event]) -> Resu
         .prepare_cached("INSERT INTO node (uuid, doc) VALUES (?1, seal_secrets('node', ?1, ?2))")
         .and_then(|mut statement| statement.execute(params![uuid, doc.text]))
         .map_err(failed(format_args!("inserting node {uuid}")))?;
-    append_history(change, node.uuid, &StateAtEvent::of(node), events)?;
+    append_events(change, node, &StateAtEvent::of(node), events)?;
     doc.note(change);
     Ok(())
 }
@@ -69,7 +69,7 @@ pub fn update(change: &mut Change<'_>, doc: &Document, events: &[Event], lease: 
     basis::check(node, || Ok(Some(stood()?.provision_state)))?;
     check_unique(change, node, before.as_deref())?;
     if !events.is_empty() {
-        append_history(change, node.uuid, &stood()?, events)?;
+        append_events(change, node, &stood()?, events)?;
     }
     let uuid = node.uuid.to_string();
     change
@@ -82,12 +82,17 @@ pub fn update(change: &mut Change<'_>, doc: &Document, events: &[Event], lease: 
 }
 
 /// Ports, resources, history, contact, catalogue, inventory and lease go with it: their rows refer to it with
-/// ON DELETE CASCADE.
-pub fn delete(change: &mut Change<'_>, uuid: Uuid, expected: u64) -> Result<()> {
+/// ON DELETE CASCADE. The log gets these events.
+pub fn delete(change: &mut Change<'_>, uuid: Uuid, expected: u64, events: &[Event]) -> Result<()> {
     match version(change, uuid)? {
         None => return Err(StoreError::not_found(Noun::Node, uuid)),
         Some(stored) if stored != expected => return Err(StoreError::Stale(uuid)),
         Some(_) => {}
+    }
+    if !events.is_empty()
+        && let Some(node) = by_uuid(change, uuid)?
+    {
+        append_events(change, &node, &StateAtEvent::of(&node), events)?;
     }
     change
         .prepare_cached("DELETE FROM node WHERE uuid = ?1")
@@ -211,19 +216,23 @@ fn stood(connection: &Connection, uuid: Uuid) -> Result<StateAtEvent> {
     found.ok_or_else(|| StoreError::not_found(Noun::Node, uuid))
 }
 
-/// Add events to a node's history, with how it `stood`.
-fn append_history(connection: &Connection, node: Uuid, stood: &StateAtEvent, events: &[Event]) -> Result<()> {
-    for event in events {
-        let mut event = event.clone();
-        event.note(stood);
-        let doc = encode("event", event.uuid, &event)?;
-        connection
-            .prepare_cached("INSERT INTO event (node, doc) VALUES (?1, ?2)")
-            .and_then(|mut statement| statement.execute(params![node.to_string(), doc]))
-            .map_err(failed(format_args!("adding to the history of node {node}")))?;
+/// Add events to the log, and to the node's history, with how it `stood`. `node` is as the write leaves it.
+fn append_events(connection: &Connection, node: &Node, stood: &StateAtEvent, events: &[Event]) -> Result<()> {
+    let mut newest = None;
+    for logged in LoggedEvent::of_write(node, stood, events) {
+        let event = &logged.event;
+        if event.kind.is_history() {
+            let doc = encode("event", event.uuid, event)?;
+            connection
+                .prepare_cached("INSERT INTO event (node, doc) VALUES (?1, ?2)")
+                .and_then(|mut statement| statement.execute(params![node.uuid.to_string(), doc]))
+                .map_err(failed(format_args!("adding to the history of node {}", node.uuid)))?;
+            newest = Some(event.at);
+        }
+        event_log::append(connection, &logged)?;
     }
-    match events.last() {
-        Some(newest) => prune_history(connection, node, newest.at),
+    match newest {
+        Some(newest) => prune_history(connection, node.uuid, newest),
         None => Ok(()),
     }
 }

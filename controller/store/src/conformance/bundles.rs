@@ -75,6 +75,6 @@ pub async fn a_node_is_deleted_with_its_bundles<S: Store>(store: Arc<S>) {
     store.put_bundle(bundle("a", '1', Scope::Node(node.uuid))).await.unwrap();
     let wide = bundle("a", '1', Scope::All);
     store.put_bundle(wide.clone()).await.unwrap();
-    store.delete_node(node.uuid, node.version).await.unwrap();
+    store.delete_node(node.uuid, node.version, vec![]).await.unwrap();
     assert_eq!(store.bundles().await.unwrap(), [wide]);
 }

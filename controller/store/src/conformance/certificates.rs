@@ -76,7 +76,7 @@ pub async fn they_outlive_their_node<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await;
     let first = certificate(&node, 1);
     let written = store.certify(node.clone(), vec![], None, first.clone()).await.unwrap();
-    store.delete_node(node.uuid, written.version).await.unwrap();
+    store.delete_node(node.uuid, written.version, vec![]).await.unwrap();
     assert_eq!(store.certificates(node.uuid).await.unwrap(), std::slice::from_ref(&first));
     assert_eq!(store.certificate(&first.id).await.unwrap(), first);
     // Enrolled again, its row goes on.
@@ -103,7 +103,7 @@ pub async fn each_has_its_line_in_the_log<S: Store>(store: Arc<S>) {
     assert_eq!(log.entries()[2].certificate, certificate(&first, 2).id);
     assert_eq!(store.certificate_log(2, 1).await.unwrap(), all[1..2]);
     assert_eq!(store.certificate_log(4, 100).await.unwrap(), Vec::<String>::new());
-    store.delete_node(first.uuid, first.version).await.unwrap();
+    store.delete_node(first.uuid, first.version, vec![]).await.unwrap();
     assert_eq!(lines().await, all, "the log outlives its nodes");
 }
 

@@ -114,7 +114,7 @@ pub async fn an_epoch_is_never_given_twice<S: Store>(store: Arc<S>) {
         store.release_lease(lease).await.unwrap();
     }
     // Also not for another node of the same UUID: the holder of the first may still be alive.
-    store.delete_node(node.uuid, node.version).await.unwrap();
+    store.delete_node(node.uuid, node.version, vec![]).await.unwrap();
     let node = store.create_node(node, vec![]).await.unwrap();
     let lease = store.take_lease(node.uuid, "b", at(0), at(10)).await.unwrap().unwrap();
     assert!(lease.epoch > last, "{} after {last}", lease.epoch);

@@ -130,7 +130,7 @@ pub async fn a_page_is_that_of_all_nodes<S: Store>(store: Arc<S>) {
         for mut node in known {
             match random.below(4) {
                 0 if round > 0 => {
-                    store.delete_node(node.uuid, node.version).await.unwrap();
+                    store.delete_node(node.uuid, node.version, vec![]).await.unwrap();
                     nodes.remove(&node.uuid);
                 }
                 1 | 2 => {

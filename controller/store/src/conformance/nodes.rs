@@ -51,7 +51,7 @@ pub async fn a_look_returns_a_changed_node<S: Store>(store: Arc<S>) {
     let next = store.update_node(next, vec![], None).await.unwrap();
     assert_eq!(look(Some(1)).await, (Some(next.clone()), contact));
     assert_eq!(look(Some(2)).await.0, None);
-    store.delete_node(next.uuid, 2).await.unwrap();
+    store.delete_node(next.uuid, 2, vec![]).await.unwrap();
     assert_not_found(store.look(next.uuid, Some(2)).await, Noun::Node, next.uuid);
     assert_not_found(store.look(next.uuid, None).await, Noun::Node, next.uuid);
 }
@@ -168,7 +168,7 @@ pub async fn a_stale_write_changes_nothing<S: Store>(store: Arc<S>) {
         late.version = version;
         late.last_error = Some("late".to_owned());
         assert_stale(store.update_node(late, vec![event(2)], None).await, read.uuid);
-        assert_stale(store.delete_node(read.uuid, version).await, read.uuid);
+        assert_stale(store.delete_node(read.uuid, version, vec![]).await, read.uuid);
     }
     assert_eq!(store.node(read.uuid).await.unwrap(), stored);
     assert_eq!(store.history(read.uuid).await.unwrap().len(), 1);
@@ -180,7 +180,7 @@ pub async fn unknown_nodes<S: Store>(store: Arc<S>) {
     let catalogue = Catalogue { steps: vec![], hardware_manager_version: Map::new(), learnt_at: at(0) };
     assert_not_found(store.node(uuid).await, Noun::Node, uuid);
     assert_not_found(store.update_node(ghost, vec![event(1)], None).await, Noun::Node, uuid);
-    assert_not_found(store.delete_node(uuid, 0).await, Noun::Node, uuid);
+    assert_not_found(store.delete_node(uuid, 0, vec![]).await, Noun::Node, uuid);
     assert_not_found(
         store.grant_token(uuid, TokenRequest::without_nonce("t", None, at(0))).await,
         Noun::Node,
@@ -311,7 +311,7 @@ pub async fn delete_removes_what_belongs_to_the_node<S: Store>(store: Arc<S>) {
         store.put_inventory(node.uuid, inventory.clone()).await.unwrap();
         store.take_lease(node.uuid, "holder", at(0), at(90)).await.unwrap().unwrap();
     }
-    store.delete_node(doomed.uuid, doomed.version).await.unwrap();
+    store.delete_node(doomed.uuid, doomed.version, vec![]).await.unwrap();
     assert_not_found(store.node(doomed.uuid).await, Noun::Node, doomed.uuid);
     nothing_belongs_to(&*store, doomed.uuid).await;
 
@@ -361,7 +361,7 @@ pub async fn nodes_that_are_due<S: Store>(store: Arc<S>) {
     let later: Node = store.update_node(later, vec![], None).await.unwrap();
     assert_eq!(store.due(at(99), 9).await.unwrap(), [d, a, b]);
     assert_eq!(store.next_due(at(0)).await.unwrap(), Some(at(20)));
-    store.delete_node(later.uuid, later.version).await.unwrap();
+    store.delete_node(later.uuid, later.version, vec![]).await.unwrap();
     assert_eq!(store.due(at(99), 9).await.unwrap(), [d, a]);
 }
 
@@ -376,6 +376,6 @@ pub async fn the_bell_rings_for_nodes<S: Store>(store: Arc<S>) {
     assert_duplicate(store.create_node(newer.clone(), vec![]).await, Unique::NodeUuid, node.uuid);
     assert_eq!(rung(&mut ears), BTreeSet::new(), "a rejected write changed nothing");
 
-    store.delete_node(newer.uuid, newer.version).await.unwrap();
+    store.delete_node(newer.uuid, newer.version, vec![]).await.unwrap();
     assert_eq!(rung(&mut ears), BTreeSet::from([node.uuid]), "delete");
 }

@@ -117,7 +117,7 @@ pub async fn a_node_is_deleted_with_its_resources<S: Store>(store: Arc<S>) {
     let its = of_node(&*store, kind, &other, "its").await;
     let free = create(&*store, resource(kind, "free", 5)).await.unwrap();
     assert_eq!(store.resources(kind, Some(node.uuid)).await.unwrap(), [mine]);
-    store.delete_node(node.uuid, node.version).await.unwrap();
+    store.delete_node(node.uuid, node.version, vec![]).await.unwrap();
     assert_eq!(store.resources(kind, Some(node.uuid)).await.unwrap(), []);
     assert_eq!(store.resources(kind, None).await.unwrap(), [its, free]);
 }
@@ -131,16 +131,17 @@ pub async fn a_node_is_written_with_it_or_not_at_all<S: Store>(store: Arc<S>) {
         Some((changed, vec![event(7)]))
     };
     let given = Resource { node: Some(node.uuid), ..wish.clone() };
-    let late = store.write_resource(ResourceWrite::Create(given.clone()), with(node.version + 1)).await;
+    let late =
+        store.write_resource(ResourceWrite::Create(given.clone()), with(node.version + 1), vec![]).await;
     assert_stale(late, node.uuid);
     let same = Resource { name: taken.name.clone(), ..given.clone() };
-    let refused = store.write_resource(ResourceWrite::Create(same), with(node.version)).await;
+    let refused = store.write_resource(ResourceWrite::Create(same), with(node.version), vec![]).await;
     assert_duplicate(refused, Unique::ResourceName, "taken");
     assert_eq!(store.node(node.uuid).await.unwrap(), node, "nor was the node written");
     assert_eq!(store.history(node.uuid).await.unwrap(), []);
     assert_eq!(store.resources(ResourceKind::Allocation, None).await.unwrap(), [taken]);
 
-    let made = store.write_resource(ResourceWrite::Create(given), with(node.version)).await.unwrap();
+    let made = store.write_resource(ResourceWrite::Create(given), with(node.version), vec![]).await.unwrap();
     let written = store.node(node.uuid).await.unwrap();
     assert_eq!((written.version, written.instance_uuid), (node.version + 1, Some(made.uuid)));
     assert_eq!(store.history(node.uuid).await.unwrap().len(), 1);
@@ -152,7 +153,10 @@ pub async fn an_allocation_ends_with_the_instance<S: Store>(store: Arc<S>) {
     let wish = Resource { node: Some(node.uuid), ..resource(ResourceKind::Allocation, "wish", 2) };
     node.instance_uuid = Some(wish.uuid);
     let volume = of_node(&*store, ResourceKind::VolumeTarget, &node, "stays").await;
-    store.write_resource(ResourceWrite::Create(wish.clone()), Some((node.clone(), vec![]))).await.unwrap();
+    store
+        .write_resource(ResourceWrite::Create(wish.clone()), Some((node.clone(), vec![])), vec![])
+        .await
+        .unwrap();
     node = store.update_node(store.node(node.uuid).await.unwrap(), vec![], None).await.unwrap();
     assert!(store.resource(ResourceKind::Allocation, "wish").await.is_ok(), "the instance is still there");
     node.instance_uuid = None;
@@ -173,7 +177,7 @@ pub async fn resources_ring_only_for_the_node<S: Store>(store: Arc<S>) {
     delete(&*store, &made).await.unwrap();
     assert_eq!(rung(&mut ears), BTreeSet::new());
     let wish = resource(ResourceKind::Allocation, "wish", 1);
-    store.write_resource(ResourceWrite::Create(wish), Some((node.clone(), vec![]))).await.unwrap();
+    store.write_resource(ResourceWrite::Create(wish), Some((node.clone(), vec![])), vec![]).await.unwrap();
     assert_eq!(rung(&mut ears), BTreeSet::from([node.uuid]));
 }
 

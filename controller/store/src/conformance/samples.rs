@@ -36,17 +36,19 @@ pub(super) fn new_port(node: Uuid, last: u8) -> Resource {
 
 /// Store a new resource.
 pub(super) async fn create<S: Store>(store: &S, resource: Resource) -> crate::Result<Resource> {
-    store.write_resource(ResourceWrite::Create(resource), None).await
+    store.write_resource(ResourceWrite::Create(resource), None, vec![]).await
 }
 
 /// Write a resource at the version it carries.
 pub(super) async fn update<S: Store>(store: &S, resource: Resource) -> crate::Result<Resource> {
-    store.write_resource(ResourceWrite::Update(resource), None).await
+    store.write_resource(ResourceWrite::Update(resource), None, vec![]).await
 }
 
 /// Delete a resource at the version it carries.
 pub(super) async fn delete<S: Store>(store: &S, resource: &Resource) -> crate::Result<Resource> {
-    store.write_resource(ResourceWrite::Delete(resource.kind, resource.uuid, resource.version), None).await
+    store
+        .write_resource(ResourceWrite::Delete(resource.kind, resource.uuid, resource.version), None, vec![])
+        .await
 }
 
 pub(super) fn event(n: i64) -> Event {

@@ -11,7 +11,9 @@ use crate::resources::ResourceWrite;
 use async_trait::async_trait;
 use model::agent::Contact;
 use model::boot::Boot;
-use model::{Catalogue, Certificate, ConductorReport, Event, Node, StepKind, Timestamp, clock_jump};
+use model::{
+    Catalogue, Certificate, ConductorReport, Event, LoggedEvent, Node, StepKind, Timestamp, clock_jump,
+};
 use uuid::Uuid;
 
 #[async_trait]
@@ -110,7 +112,8 @@ impl ConductorStore for MemoryStore {
         }
         let line =
             certificate_log::line_after(state.certificate_log.last().map(String::as_str), &certificate)?;
-        state.update(&mut node, events, lease)?;
+        state.update(&mut node, events.clone(), lease)?;
+        state.log_event(LoggedEvent::of_certificate(&node, &certificate, &events));
         state.certificate_log.push(line);
         state.certificates.entry(node.uuid).or_default().push(certificate);
         drop(state);

@@ -5,6 +5,7 @@
 
 mod agents;
 mod conductor;
+mod events;
 mod nodes;
 mod resources;
 mod state;

@@ -1,7 +1,7 @@
 //! Nodes.
 
 use super::MemoryStore;
-use super::state::{Row, State, noted};
+use super::state::{Row, State};
 use crate::basis;
 use crate::bell::Bell;
 use crate::error::{Noun, Result, StoreError, Unique};
@@ -14,6 +14,7 @@ use crate::node_query::{NodePage, NodeQuery};
 use crate::nodes::NodeStore;
 use async_trait::async_trait;
 use model::agent::Contact;
+use model::history::StateAtEvent;
 use model::{Catalogue, Certificate, ConductorReport, Event, Inventory, Node, Scope, StepKind, Timestamp};
 use std::collections::BTreeMap;
 use uuid::Uuid;
@@ -28,9 +29,11 @@ impl State {
         basis::check(node, || Ok(Some(stored)))?;
         self.unique_node(node)?;
         node.version += 1;
+        let stood = StateAtEvent::of(&self.row(node.uuid)?.node);
+        let history = self.log_write(node, &stood, &events);
         let row = self.row(node.uuid)?;
-        if !events.is_empty() {
-            row.history.extend(noted(events, &row.node));
+        if !history.is_empty() {
+            row.history.extend(history);
             history_limits::prune(&mut row.history);
         }
         row.node = node.clone();
@@ -62,7 +65,7 @@ impl NodeStore for MemoryStore {
         basis::check(&node, || Ok(None))?;
         state.unique_node(&node)?;
         node.version = 1;
-        let mut history = noted(events, &node);
+        let mut history = state.log_write(&node, &StateAtEvent::of(&node), &events);
         history_limits::prune(&mut history);
         let row = Row {
             node: node.clone(),
@@ -121,11 +124,13 @@ impl NodeStore for MemoryStore {
         Ok(node)
     }
 
-    async fn delete_node(&self, uuid: Uuid, version: u64) -> Result<()> {
+    async fn delete_node(&self, uuid: Uuid, version: u64, events: Vec<Event>) -> Result<()> {
         let mut state = self.state();
-        if state.row(uuid)?.node.version != version {
+        let node = state.row(uuid)?.node.clone();
+        if node.version != version {
             return Err(StoreError::Stale(uuid));
         }
+        state.log_write(&node, &StateAtEvent::of(&node), &events);
         state.nodes.remove(&uuid);
         state.resources.retain(|_, resource| resource.node != Some(uuid));
         state.bundles.retain(|(_, scope), _| *scope != Scope::Node(uuid));

@@ -6,7 +6,7 @@ use crate::error::{Noun, Result, StoreError, Unique};
 use crate::resource_query::{ResourcePage, ResourceQuery};
 use crate::resources::{ResourceStore, ResourceWrite};
 use async_trait::async_trait;
-use model::{Bundle, Event, Node, Resource, ResourceKind, Scope};
+use model::{Bundle, Event, LoggedEvent, Node, Resource, ResourceKind, Scope};
 use uuid::Uuid;
 
 impl State {
@@ -80,6 +80,7 @@ impl ResourceStore for MemoryStore {
         &self,
         write: ResourceWrite,
         node: Option<(Node, Vec<Event>)>,
+        events: Vec<Event>,
     ) -> Result<Resource> {
         let mut state = self.state();
         let (written, rings) = match node {
@@ -94,6 +95,11 @@ impl ResourceStore for MemoryStore {
                 (written, rings)
             }
         };
+        for event in events {
+            let node = written.node.and_then(|node| state.nodes.get(&node)).map(|row| &row.node);
+            let logged = LoggedEvent::of_resource(&written, node, event);
+            state.log_event(logged);
+        }
         drop(state);
         rings.into_iter().for_each(|node| self.bell.ring(node));
         Ok(written)

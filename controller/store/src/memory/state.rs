@@ -5,8 +5,8 @@ use crate::lease::Lease;
 use model::agent::Contact;
 use model::history::StateAtEvent;
 use model::{
-    Bundle, Catalogue, Certificate, ConductorReport, Event, Inventory, Node, Resource, ResourceKind, Scope,
-    StepKind, Timestamp,
+    Bundle, Catalogue, Certificate, ConductorReport, DeadLetter, Delivery, Event, Inventory, LoggedEvent,
+    Node, Resource, ResourceKind, Scope, StepKind, Timestamp,
 };
 use std::collections::BTreeMap;
 use uuid::Uuid;
@@ -26,6 +26,14 @@ pub struct State {
     pub last_epoch: u64,
     /// By hostname.
     pub conductors: BTreeMap<String, ConductorReport>,
+    /// The log of the events of all nodes, by their numbers.
+    pub log: BTreeMap<u64, LoggedEvent>,
+    /// Number of the newest one that ever was.
+    pub last_event: u64,
+    /// By webhook.
+    pub deliveries: BTreeMap<String, Delivery>,
+    /// By webhook and number of the event.
+    pub dead_letters: BTreeMap<(String, u64), DeadLetter>,
 }
 
 /// A node with all that goes when it goes (except its resources).
@@ -64,9 +72,19 @@ impl State {
     }
 }
 
-/// The events, with how `node` stood.
-pub fn noted(mut events: Vec<Event>, node: &Node) -> Vec<Event> {
-    let stood = StateAtEvent::of(node);
-    events.iter_mut().for_each(|event| event.note(&stood));
-    events
+impl State {
+    /// Add the events of a write that left `node` to the log; those that are of its history.
+    pub fn log_write(&mut self, node: &Node, stood: &StateAtEvent, events: &[Event]) -> Vec<Event> {
+        let logged = LoggedEvent::of_write(node, stood, events);
+        let history = logged.iter().map(|one| &one.event).filter(|event| event.kind.is_history());
+        let history = history.cloned().collect();
+        logged.into_iter().for_each(|one| self.log_event(one));
+        history
+    }
+
+    /// Add an event to the log.
+    pub fn log_event(&mut self, event: LoggedEvent) {
+        self.last_event += 1;
+        self.log.insert(self.last_event, event);
+    }
 }

@@ -91,7 +91,7 @@ async fn enrol(store: Arc<SqliteStore>, number: usize, has_agent: bool) -> Resul
     let [a, b, c, ..] = u32::try_from(number)?.to_be_bytes();
     let last = number & 0xff;
     port.fields.insert("address".into(), format!("52:54:{a:02x}:{b:02x}:{c:02x}:{last:02x}").into());
-    store.write_resource(ResourceWrite::Create(port), None).await?;
+    store.write_resource(ResourceWrite::Create(port), None, vec![]).await?;
     if !has_agent {
         return Ok(());
     }

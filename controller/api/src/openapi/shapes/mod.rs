@@ -2,6 +2,7 @@
 //! the handlers read; what a handler reads without a table is listed here, and the fuzzer finds what is wrong.
 
 mod agents;
+mod events;
 mod nodes;
 mod others;
 mod ports;

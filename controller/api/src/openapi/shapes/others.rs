@@ -60,6 +60,19 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
             new().query(&["node"]).responds(200, closed(json!({"certificates": list}), &["certificates"]))
         }
         ("GET", "/v1/anneal/certificates/{id}") => new().responds(200, object()),
+        ("GET", "/v1/anneal/events") => {
+            new().query(&["after", "limit", "node", "type"]).responds(200, super::events::page())
+        }
+        ("GET", "/v1/anneal/webhooks") => new().responds(200, super::events::webhooks()),
+        ("GET", "/v1/anneal/webhooks/{webhook}/dead_letters") => {
+            new().responds(200, super::events::dead_letters())
+        }
+        ("POST", "/v1/anneal/webhooks/{webhook}/dead_letters/retry") => {
+            let place = json!({"place": {"type": ["integer", "null"]}});
+            let retried = closed(json!({"retried": {"type": "integer"}}), &["retried"]);
+            new().optional_body(closed(place, &[])).responds(202, retried)
+        }
+        ("DELETE", "/v1/anneal/webhooks/{webhook}/dead_letters/{place}") => new().empty(204),
         ("GET", "/v1/anneal/certificate_key") => {
             let change = json!({"type": "object", "required": ["by_old", "by_new"]});
             let changes = json!({"type": "array", "items": change});

@@ -277,7 +277,11 @@ async fn write(
 ) -> Result<Resource, StoreError> {
     let events = call.caused(events);
     let change = Some((node.clone(), events.clone()));
-    let made = call.app.store.write_resource(ResourceWrite::Create(given.clone()), change).await?;
+    let made = call
+        .app
+        .store
+        .write_resource(ResourceWrite::Create(given.clone()), change, call.did(given, "created"))
+        .await?;
     log_events(&node, &events);
     Ok(made)
 }
@@ -314,6 +318,10 @@ async fn failed(call: &Call, wish: Resource, why: &str) -> Result<Resource, ApiE
     let mut new = in_state(&wish, "error");
     let text = format!("Failed to process allocation {}: {why}.", wish.uuid);
     new.fields.insert("last_error".into(), text.into());
-    let written = call.app.store.write_resource(ResourceWrite::Create(new.clone()), None).await;
+    let written = call
+        .app
+        .store
+        .write_resource(ResourceWrite::Create(new.clone()), None, call.did(&new, "created"))
+        .await;
     written.map_err(|error| refused::<Allocation>(error, &new))
 }

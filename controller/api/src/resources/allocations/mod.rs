@@ -148,7 +148,7 @@ pub async fn held_by(
 async fn end(call: &Call, allocation: Resource) -> Reply {
     let Some(node) = allocation.node else {
         let write = ResourceWrite::Delete(allocation.kind, allocation.uuid, allocation.version);
-        let gone = call.app.store.write_resource(write, None).await;
+        let gone = call.app.store.write_resource(write, None, call.did(&allocation, "deleted")).await;
         return gone.map(|_| empty(204, None)).map_err(|error| refused::<Allocation>(error, &allocation));
     };
     nodes::change_unlocked(call, &node.to_string(), |node| {
