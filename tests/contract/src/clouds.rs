@@ -15,7 +15,9 @@ pub fn write(world: &World, controller: &Controller, names: &[&str]) -> Result<P
         }
         None => ("none", json!({"endpoint": endpoint})),
     };
-    let cloud: Value = json!({"auth_type": auth_type, "auth": auth, "has_compute": false});
+    // Some look for an image, and for machines of Nova, unless the file excludes them.
+    let cloud: Value =
+        json!({"auth_type": auth_type, "auth": auth, "has_compute": false, "has_image": false});
     let clouds: Map<_, _> = names.iter().map(|name| ((*name).to_owned(), cloud.clone())).collect();
     let path = world.dir.join("clouds.yaml");
     // JSON is YAML.

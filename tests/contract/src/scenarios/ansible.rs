@@ -5,7 +5,7 @@ use crate::controller::Controller;
 use crate::peers::{ANSIBLE, COLLECTION};
 use crate::process::check;
 use crate::tool::Tool;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -16,16 +16,21 @@ const MODULES: &str = include_str!("../../peers/ansible_modules.yml");
 /// The node of the page.
 const NODE: &str = "rack1-7";
 
-/// What the page says to install is what the peers' environments have.
-fn installation() -> String {
-    format!("python3 -m venv ansible\nansible/bin/pip install {} {}\n", COLLECTION.1, ANSIBLE.1[1])
-}
-
-/// First line and text of each block of code of the page. A file is named after its language; what is installed is
-/// compared, and not installed again.
+/// First line and text of each block of code of the page. A file's name follows its language; the block `sh install` is
+/// compared with what the peers are, and not run.
 fn blocks() -> Vec<(&'static str, &'static str)> {
     let fences = PAGE.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
     fences.map(|(info, text)| (info.trim(), text)).collect()
+}
+
+/// The texts of the blocks that begin with this line.
+fn texts(line: &str) -> Vec<&'static str> {
+    blocks().into_iter().filter(|(info, _)| *info == line).map(|(_, text)| text).collect()
+}
+
+/// Names and texts of the page's files.
+fn files() -> Vec<(&'static str, &'static str)> {
+    blocks().into_iter().filter_map(|(info, text)| Some((info.strip_prefix("yaml ")?, text))).collect()
 }
 
 /// The page: its files are written, and then its commands are run in their order.
@@ -33,15 +38,12 @@ pub fn page(world: &World) -> Result<()> {
     let controller = Controller::start(world)?;
     let tool = Tool::anneal(world, &controller.endpoint);
     symlink(world.peers.environment(ANSIBLE.0), world.dir.join("ansible"))?;
-    let blocks = blocks();
-    for (info, text) in &blocks {
-        if let Some(name) = info.strip_prefix("yaml ") {
-            fs::write(world.dir.join(name), text)?;
-        }
+    for (name, text) in files() {
+        fs::write(world.dir.join(name), text)?;
     }
-    let commands: Vec<_> = blocks.iter().filter(|(info, _)| *info == "sh").map(|(_, text)| *text).collect();
+    let commands = texts("sh");
     let [deploy, release] = commands[..] else {
-        anyhow::bail!("the page has {} blocks of commands, not one for each play", commands.len());
+        bail!("the page has {} blocks of commands, not one for each play", commands.len());
     };
 
     run(world, &controller, deploy)?;
@@ -88,14 +90,13 @@ mod tests {
 
     #[test]
     fn the_page_installs_what_is_tested_and_runs_each_play_that_it_shows() {
-        let blocks = blocks();
-        let find = |wanted: &str| blocks.iter().filter(|(info, _)| *info == wanted).map(|(_, text)| *text);
-        assert_eq!(find("sh install").collect::<Vec<_>>(), [installation().trim_end()]);
-        let plays: Vec<_> = blocks.iter().filter_map(|(info, _)| info.strip_prefix("yaml ")).collect();
-        let runs: Vec<_> = find("sh").collect();
-        assert_eq!(plays.len(), runs.len());
-        for (play, run) in plays.into_iter().zip(runs) {
-            assert!(run.contains(play), "{play} is shown before {run}");
+        let packages = format!("{} {}", COLLECTION.1, ANSIBLE.1[1]);
+        let installation = format!("python3 -m venv ansible\nansible/bin/pip install {packages}");
+        assert_eq!(texts("sh install"), [installation]);
+        let (plays, commands) = (files(), texts("sh"));
+        assert_eq!(plays.len(), commands.len());
+        for ((play, _), commands) in plays.into_iter().zip(commands) {
+            assert!(commands.contains(play), "{play} is shown before {commands}");
         }
     }
 }
