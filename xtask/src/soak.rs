@@ -12,13 +12,14 @@ use crate::args::Args;
 use crate::{deps, fault_points, image, package, sh};
 
 /// The parts, in the order of a run without `--part`.
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 14] = [
     "sim",
     "kill",
     "erase",
     "lab",
     "deploy",
     "api",
+    "clients",
     "hostile",
     "events",
     "fleet",
@@ -28,8 +29,8 @@ const PARTS: [&str; 13] = [
     "quickstart",
 ];
 
-/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|hostile|events|fleet|upgrade|package|mutants|quickstart] [--seed N]`, with `--part
-/// sim` the options of `sim`, with `--part fleet` those of `anneal-fleet rounds`, with `--part upgrade` those of
+/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|clients|hostile|events|fleet|upgrade|package|mutants|quickstart] [--seed N]`,
+/// with `--part sim` the options of `sim`, with `--part fleet` those of `anneal-fleet rounds`, with `--part upgrade` those of
 /// [`upgrade::run`], with `--part deploy` also `--times N` and `--filter NAME`, and with `--part mutants` those of
 /// [`mutants::run`]
 pub fn run(mut args: Args) -> Result<()> {
@@ -67,6 +68,7 @@ fn part(name: &str, seed: Option<&str>) -> Result<()> {
         "lab" => lab(seed),
         "deploy" => deploy(&seed_option()),
         "api" => api(seed),
+        "clients" => clients(),
         "hostile" => hostile(seed),
         "events" => events(),
         "fleet" => fleet(&seed_option()),
@@ -149,13 +151,23 @@ fn api(seed: Option<&str>) -> Result<()> {
     fuzz.args(["test", "--package", "api", "--test", "fuzz", "--", "--nocapture"]);
     sh::run(fuzz.env("API_REQUESTS", "1000000").envs(seed))?;
 
+    sh::run(contract(&["schemathesis"])?.env("API_EXAMPLES", "500").envs(seed))
+}
+
+/// openstacksdk's own functional tests for bare metal, all of them, and a play with each of Ansible's modules for it.
+fn clients() -> Result<()> {
+    sh::run(&mut contract(&["sdk_suite", "ansible_modules"])?)
+}
+
+/// Builds what contract tests need; the command that runs these scenarios.
+fn contract(scenarios: &[&str]) -> Result<Command> {
     deps::ensure(&[deps::BUILD, deps::LAB, deps::JUDGES])?;
     let packages = ["-p", "controllerd", "-p", "cli", "-p", "contract"];
     sh::run(sh::cargo().args(["build", "--bins"]).args(packages))?;
     let bin_dir = sh::target_dir().join("debug");
     let mut contract = Command::new(bin_dir.join("contract"));
-    contract.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).arg("schemathesis");
-    sh::run(contract.env("API_EXAMPLES", "500").envs(seed))
+    contract.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(scenarios);
+    Ok(contract)
 }
 
 /// Half an hour of hostile clients. The controller has the first processor, everybody else the others.

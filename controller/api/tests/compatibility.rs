@@ -36,6 +36,29 @@ Kept are also these fields: of a node `network_data`, `instance_name`, `conducto
 interfaces of which a driver has one implementation that does nothing (`console`, `network`, `storage`); of a port
 `local_link_connection`, `physical_network`, `is_smartnic` and `portgroup_uuid`.
 
+## Clients
+
+These programs of others were run against a controller, without a change to them. All but what is marked with `soak` is part of
+`cargo xtask test`.
+
+| client | version | what it does in the tests |
+|---|---|---|
+| `openstack baremetal` | python-openstackclient 10.5.0, python-ironicclient 6.3.0 | every verb, each resource, users and roles; a node with an agent |
+| openstacksdk | openstacksdk 4.22.0 | a node's life; `soak --part clients`: its own functional tests for bare metal, 96 passed, 0 failed, 0 skipped |
+| gophercloud | Debian 12 | what Metal3's baremetal-operator asks, in its order |
+| Nova's driver for bare metal | nova 34.0.0 | an instance from its birth to its end, with power, rescue and release |
+| Ansible's collection `openstack.cloud` | ansible 12.3.0, ansible-core 2.19.14, openstacksdk 4.7.1 | [its page](ansible.md); `soak --part clients`: each of its modules for bare metal |
+| metalsmith | metalsmith 2.5.0 | a node is reserved, deployed, shown and released |
+| Bifrost's inventory | bifrost 21.1.0 | nodes with their states and ports |
+| sushy-tools' emulator over Ironic | sushy-tools 2.2.0 | power, boot device, memory and ports by Redfish |
+| schemathesis | schemathesis 4.32.5 | requests made from `docs/openapi.json` |
+
+No provider of Terraform was run. What users of these programs meet, here as with Ironic: Bifrost's inventory needs a
+[`clouds.yaml`](rights.md#clients), since it ends with an error of its own where `OS_ENDPOINT` is set; the emulator keeps what it
+has read of a node, so that it shows a new power state only after a restart.
+
+## Endpoints
+
 | method | path | since | policy | | what it does, or why not |
 |---|---|---|---|---|---|
 ";

@@ -9,6 +9,9 @@
 //!   metal3            anneal-controller         none                    gophercloud, as Metal3 does
 //!   metalsmith        anneal-controller         none                    metalsmith
 //!   nova              anneal-controller         none                    Nova's driver for bare metal
+//!   ansible           anneal-controller         none                    Ansible: the plays of docs/ansible.md
+//!   bifrost           anneal-controller         none                    Bifrost's inventory
+//!   sushy_tools       anneal-controller         none                    sushy-tools' emulator, asked by curl
 //!   replay            anneal-controller         recorded                recorded
 //!   real_agent        anneal-controller         ironic-python-agent     anneal
 //!   agent_steps       … reboots, other versions of managers, aborts
@@ -17,7 +20,9 @@
 //!   real_ironic       Ironic                    anneal-agent            anneal
 //!   power_races       both, one after the other none
 //!   schemathesis      anneal-controller         none                    schemathesis
-//!   calibration       Ironic                    ironic-python-agent     anneal      (only when named)
+//!   ansible_modules   anneal-controller         none                    Ansible: each module     (only when named)
+//!   sdk_suite         anneal-controller         none                    openstacksdk's own tests (only when named)
+//!   calibration       Ironic                    ironic-python-agent     anneal                   (only when named)
 //! ```
 //!
 //! Everything runs on loopback, on loop devices made here. Agents run in a cage (`peers/cage.sh`) in which no
@@ -26,6 +31,7 @@
 
 mod agents;
 mod bmc;
+mod clouds;
 mod controller;
 mod disk;
 mod replay;
@@ -66,7 +72,7 @@ struct Options {
     /// Only scenarios with this in their name.
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
-    /// Scenarios to run; all but `calibration` when none is named.
+    /// Scenarios to run; all but `calibration`, `ansible_modules` and `sdk_suite` when none is named.
     scenarios: Vec<String>,
 }
 
@@ -110,6 +116,7 @@ fn run(options: Options) -> Result<bool> {
     }
     let chosen = scenarios::choose(&options.scenarios, &options.filter)?;
     let peers = peers::Peers::install(&options.peers_dir, peers::ALL)?;
+    peers.part(peers::COLLECTION)?;
     if options.install_only {
         return Ok(true);
     }

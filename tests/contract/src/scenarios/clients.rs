@@ -1,10 +1,14 @@
 //! Clients that others wrote: libraries, and programs that build on them.
 
 use crate::controller::Controller;
+use crate::peers::SDK_TESTS;
 use crate::process::check;
-use crate::{Operators, World};
-use anyhow::{Context, Result};
+use crate::{Operators, World, clouds};
+use anyhow::{Context, Result, ensure};
 use std::process::Command;
+
+/// Where the clients that were run are listed, with what came of it.
+const LIST: &str = include_str!("../../../../docs/compatibility.md");
 
 /// Where Debian's packages put the sources of Go libraries.
 const GO_LIBRARIES: &str = "/usr/share/gocode";
@@ -49,4 +53,39 @@ pub fn metal3(world: &World) -> Result<()> {
     build.env("GO111MODULE", "off").env("GOPATH", GO_LIBRARIES).env("GOFLAGS", "");
     check(build.env("GOCACHE", world.peers.cache("go"))).context("go build (Debian: golang-go)")?;
     check(controller.in_environment(&program).arg(&controller.endpoint)).context("peers/metal3").map(drop)
+}
+
+/// The functional tests for bare metal that openstacksdk's package ships, all of them. What came of them is what the list of
+/// clients says.
+pub fn sdk_suite(world: &World) -> Result<()> {
+    /// The tests work with an operator's cloud and with those of users.
+    const CLOUDS: [&str; 4] = ["devstack-admin", "devstack-system-admin", "devstack", "devstack-alt"];
+    world.peers.add(&[SDK_TESTS])?;
+    let controller = Controller::start(world)?;
+    let script = world.dir.join("sdk_suite.py");
+    std::fs::write(&script, include_str!("../../peers/sdk_suite.py"))?;
+    let mut suite = Command::new(world.peers.program(SDK_TESTS.0, "python3"));
+    suite.arg(script).current_dir(&world.dir).env("OS_TEST_TIMEOUT", "300").env("OS_LOG_CAPTURE", "1");
+    suite.env("OS_CLIENT_CONFIG_FILE", clouds::write(world, &controller, &CLOUDS)?);
+    let output = check(&mut suite).context("peers/sdk_suite.py")?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    print!("{said}");
+    let numbers = said.lines().last().context("the suite has printed nothing")?;
+    ensure!(LIST.contains(numbers), "docs/compatibility.md does not say: {numbers}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LIST;
+    use crate::peers::{ALL, COLLECTION, IPA, IRONIC, SDK_TESTS};
+
+    #[test]
+    fn the_list_of_clients_has_the_versions_that_are_run() {
+        let clients = ALL.iter().filter(|environment| ![IRONIC, IPA].contains(environment));
+        let packages = clients.chain([&SDK_TESTS]).map(|(_, packages)| packages[0]).chain([COLLECTION.1]);
+        for package in packages {
+            assert!(LIST.contains(&package.replace("==", " ")), "docs/compatibility.md names no {package}");
+        }
+    }
 }

@@ -3,6 +3,8 @@
 mod agent_lost;
 mod agent_steps;
 mod agent_trust;
+mod ansible;
+mod bifrost;
 mod calibration;
 mod clients;
 mod power_races;
@@ -11,6 +13,7 @@ mod real_ironic;
 mod replay;
 mod schemathesis;
 mod stock_client;
+mod sushy_tools;
 
 use crate::World;
 use crate::agents::{Kind, Machine};
@@ -44,13 +47,16 @@ pub struct Scenario {
     pub parallel: bool,
 }
 
-const ALL: [Scenario; 15] = [
+const ALL: [Scenario; 20] = [
     Scenario { name: "stock_client", run: stock_client::run, by_default: true, parallel: false },
     Scenario { name: "openstacksdk", run: clients::openstacksdk, by_default: true, parallel: true },
     Scenario { name: "noauth", run: clients::noauth, by_default: true, parallel: true },
     Scenario { name: "metal3", run: clients::metal3, by_default: true, parallel: true },
     Scenario { name: "metalsmith", run: clients::metalsmith, by_default: true, parallel: true },
     Scenario { name: "nova", run: clients::nova, by_default: true, parallel: true },
+    Scenario { name: "ansible", run: ansible::page, by_default: true, parallel: true },
+    Scenario { name: "bifrost", run: bifrost::run, by_default: true, parallel: true },
+    Scenario { name: "sushy_tools", run: sushy_tools::run, by_default: true, parallel: true },
     Scenario { name: "replay", run: replay::run, by_default: true, parallel: true },
     Scenario { name: "real_agent", run: real_agent::run, by_default: true, parallel: true },
     Scenario { name: "agent_steps", run: agent_steps::run, by_default: true, parallel: true },
@@ -59,6 +65,8 @@ const ALL: [Scenario; 15] = [
     Scenario { name: "real_ironic", run: real_ironic::run, by_default: true, parallel: false },
     Scenario { name: "power_races", run: power_races::run, by_default: true, parallel: true },
     Scenario { name: "schemathesis", run: schemathesis::run, by_default: true, parallel: true },
+    Scenario { name: "ansible_modules", run: ansible::modules, by_default: false, parallel: true },
+    Scenario { name: "sdk_suite", run: clients::sdk_suite, by_default: false, parallel: true },
     Scenario { name: "calibration", run: calibration::run, by_default: false, parallel: false },
 ];
 
