@@ -35,7 +35,8 @@ impl Resource for Allocation {
             field("resource_class", "resource-class", Kind::Text, "Scheduling class that the node must have")
                 .at_creation(),
             field("name", "name", Kind::Text, "Name, unique"),
-            field("traits", "trait", Kind::Texts, "A trait that the node must have; may be repeated").at_creation(),
+            field("traits", "trait", Kind::Texts, "A trait that the node must have; may be repeated")
+                .at_creation(),
             field(
                 "candidate_nodes",
                 "candidate-node",
@@ -43,8 +44,13 @@ impl Resource for Allocation {
                 "A node that may be given, name or UUID; may be repeated; any when not given",
             )
             .at_creation(),
-            field("node", "node", Kind::Text, "The node, name or UUID, that is deployed already without an allocation")
-                .at_creation(),
+            field(
+                "node",
+                "node",
+                Kind::Text,
+                "The node, name or UUID, that is deployed already without an allocation",
+            )
+            .at_creation(),
             field("owner", "owner", Kind::Text, "Project whose allocation it is").at_creation(),
             EXTRA,
         ],

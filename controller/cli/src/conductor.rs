@@ -36,7 +36,8 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
 fn listing(conductors: &Value) -> String {
     let row = |one: &Value| {
         let drivers: Vec<_> = one["drivers"].as_array().into_iter().flatten().map(cell).collect();
-        let mut row = ["hostname", "conductor_group", "alive", "updated_at"].map(|key| cell(&one[key])).to_vec();
+        let mut row =
+            ["hostname", "conductor_group", "alive", "updated_at"].map(|key| cell(&one[key])).to_vec();
         row.push(drivers.join(", "));
         row
     };

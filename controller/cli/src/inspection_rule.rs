@@ -34,7 +34,9 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
             let rules = client.get_all(path, &[], InspectionRule::COLLECTION.list).await?;
             question.ask(rules.len(), "inspection rules are removed: no later inspection applies them")?;
             client.send(Method::DELETE, path, &[], None).await?;
-            show(format, &json!({"deleted": rules.len()}), |_| format!("deleted {} inspection rules", rules.len()))
+            show(format, &json!({"deleted": rules.len()}), |_| {
+                format!("deleted {} inspection rules", rules.len())
+            })
         }
     }
 }

@@ -40,7 +40,12 @@ impl Resource for PortGroup {
                 Kind::Boolean,
                 "Whether its ports may be used one by one, too: those that the node boots by",
             ),
-            field("physical_network", "physical-network", Kind::Text, "Network that all its ports are plugged into"),
+            field(
+                "physical_network",
+                "physical-network",
+                Kind::Text,
+                "Network that all its ports are plugged into",
+            ),
             field("category", "category", Kind::Text, "What schedulers of networks know it by"),
             EXTRA,
         ],

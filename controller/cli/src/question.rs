@@ -23,7 +23,9 @@ impl Question {
             return Ok(());
         }
         if !std::io::stdin().is_terminal() {
-            let why = format!("{count} {what}. Nothing was changed: this needs --yes where no terminal can be asked");
+            let why = format!(
+                "{count} {what}. Nothing was changed: this needs --yes where no terminal can be asked"
+            );
             return Err(Failure::Usage(why));
         }
         eprint!("{count} {what}.\nType {count} to go on: ");

@@ -175,8 +175,11 @@ mod tests {
 
     #[test]
     fn values_are_typed_and_secrets_are_text() {
-        let map =
-            secret_object("--driver-info", &pairs(&["ipmi_port=6230", "redfish_password=0123", "a=b=c", "v=false"])).unwrap();
+        let map = secret_object(
+            "--driver-info",
+            &pairs(&["ipmi_port=6230", "redfish_password=0123", "a=b=c", "v=false"]),
+        )
+        .unwrap();
         assert_eq!(
             Value::Object(map),
             json!({"ipmi_port": 6230, "redfish_password": "0123", "a": "b=c", "v": false})
@@ -198,7 +201,8 @@ mod tests {
             pairs(&[&format!("redfish_password=@{}", file.path().display()), "redfish_username=@@me"]);
         let map = secret_object("--driver-info", &given).unwrap();
         assert_eq!(Value::Object(map), json!({"redfish_password": "12 34", "redfish_username": "@me"}));
-        let missing = secret_object("--driver-info", &pairs(&["ipmi_password=@/nonexistent/file"])).unwrap_err();
+        let missing =
+            secret_object("--driver-info", &pairs(&["ipmi_password=@/nonexistent/file"])).unwrap_err();
         assert!(missing.to_string().starts_with("ipmi_password=@/nonexistent/file: "), "{missing}");
     }
 

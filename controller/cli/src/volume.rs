@@ -53,7 +53,8 @@ impl Resource for Connector {
         fields: &[
             field("node_uuid", "node", Kind::Reference("nodes"), "Node it belongs to").required(),
             field("type", "type", Kind::Text, "Its type: iqn, ip, mac, wwnn, wwpn").required(),
-            field("connector_id", "connector-id", Kind::Text, "The name, address or number of that type").required(),
+            field("connector_id", "connector-id", Kind::Text, "The name, address or number of that type")
+                .required(),
             EXTRA,
         ],
     };

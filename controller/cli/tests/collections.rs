@@ -73,8 +73,10 @@ fn ports_and_chassis() -> [Case; 3] {
     [chassis, port, group]
 }
 
-const PRIORITY_STEPS: &str = r#"[{"interface": "bios", "step": "apply_configuration", "args": {}, "priority": 150}]"#;
-const ORDERED_STEPS: &str = r#"[{"interface": "raid", "step": "create_configuration", "args": {}, "order": 1}]"#;
+const PRIORITY_STEPS: &str =
+    r#"[{"interface": "bios", "step": "apply_configuration", "args": {}, "priority": 150}]"#;
+const ORDERED_STEPS: &str =
+    r#"[{"interface": "raid", "step": "create_configuration", "args": {}, "order": 1}]"#;
 const ACTIONS: &str = r#"[{"op": "set-attribute", "args": {"path": "/extra/a", "value": "1"}}]"#;
 const CONDITIONS: &str = r#"[{"op": "eq", "args": {"values": [1, 1]}}]"#;
 
@@ -182,7 +184,8 @@ fn every_noun_is_made_shown_changed_listed_and_removed() {
         has(&controller.json(&on("show", &[])), &left);
         let (code, out, err) = controller.run(&line(&["list"]));
         assert_eq!(code, 0, "{noun:?}: {err}");
-        let found = out.lines().find(|line| line.starts_with(uuid)).unwrap_or_else(|| panic!("{noun:?}: {out}"));
+        let found =
+            out.lines().find(|line| line.starts_with(uuid)).unwrap_or_else(|| panic!("{noun:?}: {out}"));
         assert!(row.iter().all(|word| found.contains(word)), "{noun:?}: {found}");
         let listed = controller.json(&line(&["list", "--fields", "uuid"]));
         assert!(listed.as_array().unwrap().iter().any(|one| one["uuid"] == uuid), "{noun:?}: {listed}");
@@ -215,7 +218,10 @@ fn ports_and_groups_go_by_their_addresses_and_lists_by_their_filters() {
     let (code, out, _) = controller.run(&["port", "delete", "52:54:00:AA:BB:02"]);
     assert_eq!((code, out.as_str()), (0, "deleted port 52:54:00:AA:BB:02\n"));
     let (code, _, err) = controller.run(&["port", "show", "52:54:00:aa:bb:02"]);
-    assert_eq!((code, err.as_str()), (1, "anneal: No port has the MAC address 52:54:00:aa:bb:02. (HTTP 404)\n"));
+    assert_eq!(
+        (code, err.as_str()),
+        (1, "anneal: No port has the MAC address 52:54:00:aa:bb:02. (HTTP 404)\n")
+    );
     assert_eq!(controller.run(&["port", "list", "--node", "nowhere"]).0, 1);
 }
 

@@ -64,7 +64,9 @@ fn documented_commands_are_understood() {
     });
     let digest = "0a".repeat(32);
     let mut understood = 0;
-    for line in TEXTS.into_iter().chain([of_many_nodes()]).flat_map(commands).filter(|line| !line.contains("VERB")) {
+    for line in
+        TEXTS.into_iter().chain([of_many_nodes()]).flat_map(commands).filter(|line| !line.contains("VERB"))
+    {
         let path = if line.contains("--target-raid-config") { raid } else { path };
         let given: Vec<String> = words(&line)
             .into_iter()

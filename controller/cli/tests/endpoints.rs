@@ -29,7 +29,9 @@ fn endpoints() -> BTreeMap<String, bool> {
     let api: Value = serde_json::from_str(API).unwrap();
     let mut endpoints = BTreeMap::new();
     for (path, methods) in api["paths"].as_object().unwrap() {
-        for (method, endpoint) in methods.as_object().unwrap().iter().filter(|(name, _)| *name != "parameters") {
+        for (method, endpoint) in
+            methods.as_object().unwrap().iter().filter(|(name, _)| *name != "parameters")
+        {
             endpoints.insert(format!("{} {path}", method.to_uppercase()), endpoint.get("x-noop").is_some());
         }
     }
@@ -52,7 +54,8 @@ fn the_table_has_every_endpoint_once_and_no_other() {
         assert_eq!(*no_op, said.starts_with("a no-op: "), "{endpoint}: {said}");
         assert!(!said.trim().is_empty(), "{endpoint} has neither a command nor a reason");
     }
-    let missing: Vec<_> = endpoints.keys().filter(|endpoint| !listed.contains_key(endpoint.as_str())).collect();
+    let missing: Vec<_> =
+        endpoints.keys().filter(|endpoint| !listed.contains_key(endpoint.as_str())).collect();
     assert_eq!(missing, Vec::<&String>::new(), "docs/command-line.md lacks these endpoints");
 }
 
@@ -62,9 +65,31 @@ fn server() -> Server {
     serve(move |_, seen| {
         let mut body = node("available", None);
         for list in [
-            "nodes", "history", "traits", "deploy_templates", "allocations", "chassis", "portgroups", "ports", "runbooks",
-            "inspection_rules", "connectors", "targets", "conductors", "shards", "drivers", "bundles", "certificates",
-            "bios", "firmware", "indicators", "children", "known", "retired", "changes", "entries",
+            "nodes",
+            "history",
+            "traits",
+            "deploy_templates",
+            "allocations",
+            "chassis",
+            "portgroups",
+            "ports",
+            "runbooks",
+            "inspection_rules",
+            "connectors",
+            "targets",
+            "conductors",
+            "shards",
+            "drivers",
+            "bundles",
+            "certificates",
+            "bios",
+            "firmware",
+            "indicators",
+            "children",
+            "known",
+            "retired",
+            "changes",
+            "entries",
         ] {
             body[list] = json!([]);
         }
@@ -76,7 +101,10 @@ fn server() -> Server {
 /// Files that commands read.
 fn write_files(dir: &Path) {
     let write = |name: &str, text: &str| std::fs::write(dir.join(name), text).unwrap();
-    write("steps", r#"[{"op": "fail", "interface": "deploy", "step": "x", "args": {}, "order": 1, "priority": 1}]"#);
+    write(
+        "steps",
+        r#"[{"op": "fail", "interface": "deploy", "step": "x", "args": {}, "order": 1, "priority": 1}]"#,
+    );
     write("raid", r#"{"logical_disks": []}"#);
     let (_, example) = BUNDLES.split_once("```json\n").unwrap();
     let manifest = example.split("```").next().unwrap();
@@ -115,7 +143,8 @@ fn words(command: &str, dir: &Path) -> Vec<String> {
 fn is_request_to(line: &str, endpoint: &str) -> bool {
     let line = line.split('?').next().unwrap();
     let (asked, parts): (Vec<_>, Vec<_>) = (line.split('/').collect(), endpoint.split('/').collect());
-    asked.len() == parts.len() && asked.iter().zip(parts).all(|(asked, part)| *asked == part || part.starts_with('{'))
+    asked.len() == parts.len()
+        && asked.iter().zip(parts).all(|(asked, part)| *asked == part || part.starts_with('{'))
 }
 
 #[test]
@@ -137,7 +166,10 @@ fn the_command_of_each_endpoint_sends_a_request_to_it() {
             assert!(!err.contains("Usage:"), "{line}: {err}");
             let sent = server.lines().split_off(before);
             let asked = sent.iter().any(|line| is_request_to(line, endpoint));
-            assert!(asked || command(said) != Some(line), "{endpoint}: {line} ends with {code} and sent {sent:?} {err}");
+            assert!(
+                asked || command(said) != Some(line),
+                "{endpoint}: {line} ends with {code} and sent {sent:?} {err}"
+            );
             used += usize::from(asked);
         }
     }
@@ -148,7 +180,8 @@ fn the_command_of_each_endpoint_sends_a_request_to_it() {
 fn every_filter_of_nodes_is_one_of_a_selection() {
     let api: Value = serde_json::from_str(API).unwrap();
     let parameters = api["paths"]["/v1/nodes"]["get"]["parameters"].as_array().unwrap();
-    let names = parameters.iter().filter_map(|one| (one["in"] == "query").then(|| one["name"].as_str().unwrap()));
+    let names =
+        parameters.iter().filter_map(|one| (one["in"] == "query").then(|| one["name"].as_str().unwrap()));
     let no_filters = ["limit", "marker", "sort_key", "sort_dir", "fields", "detail", "include_children"];
     let names: Vec<_> = names.filter(|name| !no_filters.contains(name)).collect();
     assert!(names.len() > 15, "{names:?}");

@@ -14,9 +14,13 @@ use std::process::{Command, Stdio};
 /// Five nodes: three of project x, of which two are manageable, and two of y.
 fn fleet() -> Controller {
     let controller = Controller::new();
-    for (name, state, owner) in
-        [("a", Manageable, "x"), ("b", Manageable, "x"), ("c", Enroll, "x"), ("d", Manageable, "y"), ("e", Available, "y")]
-    {
+    for (name, state, owner) in [
+        ("a", Manageable, "x"),
+        ("b", Manageable, "x"),
+        ("c", Enroll, "x"),
+        ("d", Manageable, "y"),
+        ("e", Available, "y"),
+    ] {
         controller.with_node(name, state);
         controller.json(&["node", "set", name, "--owner", owner]);
     }
@@ -40,7 +44,10 @@ fn a_verb_goes_to_the_selected_nodes_and_the_summary_says_what_came_of_it() {
     assert_eq!(code, 1, "{err}");
     assert!(out.starts_with("NODE  OUTCOME  REASON\nc     refused  "), "{out}");
     assert!(out.ends_with(" (HTTP 400)\n\naccepted 2, refused 1 of 3\n"), "{out}");
-    assert!(err.contains("a: accepted\n") && err.contains("b: accepted\n") && err.contains("c: refused: "), "{err}");
+    assert!(
+        err.contains("a: accepted\n") && err.contains("b: accepted\n") && err.contains("c: refused: "),
+        "{err}"
+    );
     assert!(err.ends_with("anneal: 1 of 3 nodes did not do what was asked\n"), "{err}");
     let after = ["a cleaning", "b cleaning", "c enroll", "d manageable", "e available"];
     assert_eq!(states(&controller), after);
@@ -61,7 +68,10 @@ fn edits_and_names_of_many_and_what_programs_read() {
     assert_eq!(controller.run(&edit).1, "done 3 of 3\n");
     let large = controller.json(&["node", "list", "--where", "resource_class=large"]);
     assert_eq!(large.as_array().unwrap().len(), 3);
-    assert_eq!(controller.run(&["node", "maintenance", "set", "a", "b", "a", "--reason", "r"]).1, "done 2 of 2\n");
+    assert_eq!(
+        controller.run(&["node", "maintenance", "set", "a", "b", "a", "--reason", "r"]).1,
+        "done 2 of 2\n"
+    );
     let (code, out, _) = controller.run(&["node", "maintenance", "unset", "a", "nowhere", "--json"]);
     let said: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &said["counts"]["done"], &said["counts"]["refused"]), (1, &json!(1), &json!(1)));
@@ -91,7 +101,15 @@ fn many_nodes_are_not_destroyed_without_a_question() {
         &["power", "soft-off"],
         &["power", "soft-reboot"],
     ];
-    let free = [&["manage"][..], &["inspect"], &["adopt"], &["abort"], &["unhold"], &["power", "on"], &["maintenance", "set"]];
+    let free = [
+        &["manage"][..],
+        &["inspect"],
+        &["adopt"],
+        &["abort"],
+        &["unhold"],
+        &["power", "on"],
+        &["maintenance", "set"],
+    ];
     let fleet = || {
         serve(|_, seen| match seen.line.starts_with("GET /v1/nodes?") {
             true => (200, json!({"nodes": [node("active", None)]})),
@@ -105,7 +123,11 @@ fn many_nodes_are_not_destroyed_without_a_question() {
             let (code, out, err) = server.run(&line);
             assert_eq!((code, out.as_str()), (2, ""), "{line:?}: {err}");
             assert!(err.contains("n1") && err.contains("--yes"), "{line:?}: {err}");
-            assert!(server.lines().iter().all(|line| line.starts_with("GET")), "{line:?}: {:?}", server.lines());
+            assert!(
+                server.lines().iter().all(|line| line.starts_with("GET")),
+                "{line:?}: {:?}",
+                server.lines()
+            );
             let (code, _, err) = server.run(&[&line[..], &["--yes"]].concat());
             assert_eq!(code, 0, "{line:?}: {err}");
         }
@@ -121,7 +143,13 @@ fn many_nodes_are_not_destroyed_without_a_question() {
 /// A terminal of its own, made by script(1), in which `answer` is typed.
 fn at_a_terminal(controller: &Controller, line: &str, answer: &str) -> (i32, String) {
     let mut child = Command::new("script")
-        .args(["--quiet", "--return", "--command", &format!("{} {line}", env!("CARGO_BIN_EXE_anneal")), "/dev/null"])
+        .args([
+            "--quiet",
+            "--return",
+            "--command",
+            &format!("{} {line}", env!("CARGO_BIN_EXE_anneal")),
+            "/dev/null",
+        ])
         .env("ANNEAL_ENDPOINT", &controller.endpoint)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -180,7 +208,8 @@ fn with_wait_each_node_is_followed_and_the_exit_code_says_how_all_failed() {
             (false, _) => (200, node("available", None)),
         }
     });
-    let provide = |nodes: &[&str]| server.run(&[&["node", "provide", "--yes", "--wait", "30"], nodes].concat());
+    let provide =
+        |nodes: &[&str]| server.run(&[&["node", "provide", "--yes", "--wait", "30"], nodes].concat());
     let (code, out, _) = provide(&["good", "fine"]);
     assert_eq!((code, out.as_str()), (0, "done 2 of 2\n"));
     let (code, out, _) = provide(&["good", "bad"]);

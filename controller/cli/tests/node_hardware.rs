@@ -44,7 +44,16 @@ fn every_field_of_a_node_is_set_and_unset() {
     let info = controller.json(&["node", "set", "n1", "--instance-info", "a=1"]);
     assert_eq!(info["instance_info"], json!({"a": 1}));
     let made = controller.json(&[
-        "node", "create", "--driver", "redfish", "--shard", "s2", "--instance-info", "b=2", "--network-data", network,
+        "node",
+        "create",
+        "--driver",
+        "redfish",
+        "--shard",
+        "s2",
+        "--instance-info",
+        "b=2",
+        "--network-data",
+        network,
     ]);
     assert_eq!((&made["shard"], &made["instance_info"]), (&json!("s2"), &json!({"b": 2})));
 }
@@ -59,7 +68,10 @@ fn the_bmc_is_asked_for_what_is_typed() {
         out
     };
     assert_eq!(run(&["boot-device", "supported", "n1"]), "pxe\ndisk\ncdrom\nbios\n");
-    assert_eq!(run(&["boot-device", "set", "n1", "disk", "--persistent"]), "boot_device  disk\npersistent   true\n");
+    assert_eq!(
+        run(&["boot-device", "set", "n1", "disk", "--persistent"]),
+        "boot_device  disk\npersistent   true\n"
+    );
     assert_eq!(run(&["boot-device", "show", "n1"]), "boot_device  disk\npersistent   true\n");
     assert_eq!(run(&["boot-mode", "n1", "uefi"]), "n1: boot mode uefi, secure boot -\n");
     assert_eq!(run(&["secure-boot", "n1", "on"]), "n1: boot mode uefi, secure boot true\n");
@@ -72,8 +84,14 @@ fn the_bmc_is_asked_for_what_is_typed() {
     run(&["indicator", "set", "n1", "led@system", "blinking"]);
     run(&["inject-nmi", "n1"]);
     assert!(run(&["virtual-media", "show", "n1"]).contains("cdrom"));
-    assert_eq!(run(&["virtual-media", "attach", "n1", "--device", "cdrom", "--image", "http://m/x.iso"]), "n1: done\n");
-    assert_eq!(run(&["virtual-media", "detach", "n1", "--device", "cdrom", "--device", "disk"]), "n1: done\n");
+    assert_eq!(
+        run(&["virtual-media", "attach", "n1", "--device", "cdrom", "--image", "http://m/x.iso"]),
+        "n1: done\n"
+    );
+    assert_eq!(
+        run(&["virtual-media", "detach", "n1", "--device", "cdrom", "--device", "disk"]),
+        "n1: done\n"
+    );
     run(&["virtual-media", "detach", "n1"]);
     let asked = controller.drivers.requests.lock().unwrap().clone();
     let asked: Vec<_> = asked.into_iter().filter(|(what, _)| !what.starts_with("get_")).collect();

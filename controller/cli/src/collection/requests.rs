@@ -80,7 +80,8 @@ async fn list(
 }
 
 fn listing(collection: &Collection, found: &Value) -> String {
-    let row = |one: &Value| collection.columns.iter().map(|column| (column.shown)(&one[column.key])).collect();
+    let row =
+        |one: &Value| collection.columns.iter().map(|column| (column.shown)(&one[column.key])).collect();
     let rows: Vec<Vec<String>> = found.as_array().into_iter().flatten().map(row).collect();
     let headings: Vec<&str> = collection.columns.iter().map(|column| column.heading).collect();
     table(&headings, &rows)
@@ -110,7 +111,9 @@ async fn change(
 
 /// What the API takes for a name: the UUID, where a MAC address was given.
 async fn named(client: &Client, collection: &Collection, ident: &str) -> Result<String, Failure> {
-    let Some(address) = mac(ident).ok().filter(|_| collection.has_address) else { return Ok(ident.to_owned()) };
+    let Some(address) = mac(ident).ok().filter(|_| collection.has_address) else {
+        return Ok(ident.to_owned());
+    };
     let query = [("address", address), (FIELDS, "uuid".to_owned())];
     let found = client.get_all(collection.path, &query, collection.list).await?;
     match found.first().and_then(|one| one["uuid"].as_str()) {
@@ -180,4 +183,28 @@ fn removals(collection: &Collection, given: &ArgMatches) -> Vec<Value> {
         }
     }
     changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deploy_template::DeployTemplate;
+    use crate::port::Port;
+
+    #[test]
+    fn lists_in_tables() {
+        let ports =
+            json!([{"uuid": "p", "address": "52:54:00:aa:bb:01", "node_uuid": "n", "pxe_enabled": true}]);
+        assert_eq!(
+            listing(Port::COLLECTION, &ports),
+            "UUID  ADDRESS            NODE  PXE\np     52:54:00:aa:bb:01  n     true\n"
+        );
+        let templates = json!([{"uuid": "u", "name": "CUSTOM_HT_ON", "steps": [
+            {"interface": "bios", "step": "apply_configuration", "args": {"settings": []}, "priority": 150}]}]);
+        assert_eq!(
+            listing(DeployTemplate::COLLECTION, &templates),
+            "UUID  NAME          STEPS (PRIORITY)\nu     CUSTOM_HT_ON  bios.apply_configuration (150)\n"
+        );
+        assert_eq!(chosen(&ports, &["uuid".to_owned()]), "UUID\np\n");
+    }
 }

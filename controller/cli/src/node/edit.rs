@@ -182,7 +182,10 @@ impl Unset {
         // Ironic stores null for a removed mark; false is what is meant, and clears the reason too.
         let marks = [("retired", self.retired), ("protected", self.protected)];
         patch.extend(
-            marks.iter().filter(|(_, given)| *given).map(|(field, _)| add(&format!("/{field}"), false.into())),
+            marks
+                .iter()
+                .filter(|(_, given)| *given)
+                .map(|(field, _)| add(&format!("/{field}"), false.into())),
         );
         patch
     }
@@ -247,7 +250,9 @@ mod tests {
             ])
         );
         assert_eq!(
-            patch(r#"set n --shard s1 --chassis c --network-data {"links":[]} --instance-info a=1 --disable-power-off true"#),
+            patch(
+                r#"set n --shard s1 --chassis c --network-data {"links":[]} --instance-info a=1 --disable-power-off true"#
+            ),
             json!([
                 {"op": "add", "path": "/chassis_uuid", "value": "c"},
                 {"op": "add", "path": "/shard", "value": "s1"},

@@ -61,7 +61,11 @@ async fn set(client: &Client, format: Format, node: &str, what: &str, target: Va
     client.send(Method::PUT, &["nodes", node, "states", what], &[], Some(json!({"target": target}))).await?;
     let states = client.get(&["nodes", node, "states"], &[]).await?;
     show(format, &states, |states| {
-        format!("{node}: boot mode {}, secure boot {}", cell(&states["boot_mode"]), cell(&states["secure_boot"]))
+        format!(
+            "{node}: boot mode {}, secure boot {}",
+            cell(&states["boot_mode"]),
+            cell(&states["secure_boot"])
+        )
     })
 }
 

@@ -76,7 +76,10 @@ impl Filters {
         query.extend(self.driver.clone().map(|driver| ("driver", driver)));
         for condition in self.filter.query()? {
             if query.iter().any(|(earlier, _)| *earlier == condition.0) {
-                return Err(Failure::Usage(format!("--where: {} has an option, which is given, too", condition.0)));
+                return Err(Failure::Usage(format!(
+                    "--where: {} has an option, which is given, too",
+                    condition.0
+                )));
             }
             query.push(condition);
         }

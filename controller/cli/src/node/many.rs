@@ -126,13 +126,18 @@ impl Summary<'_> {
         let nodes = self.selected.iter().zip(&self.results);
         let row = |(node, done): (&Selected, &Done)| {
             let Done::Not(failure) = done else { return None };
-            Some(vec![printable(&node.label), done.word(self.act).to_owned(), printable(&failure.to_string())])
+            Some(vec![
+                printable(&node.label),
+                done.word(self.act).to_owned(),
+                printable(&failure.to_string()),
+            ])
         };
         let rows: Vec<_> = nodes.filter_map(row).collect();
         let counts = self.counts().into_iter().enumerate();
         let counts = counts.filter(|(index, (_, count))| *index == 0 || *count > 0);
         let counts: Vec<_> = counts.map(|(_, (word, count))| format!("{word} {count}")).collect();
-        let failures = if rows.is_empty() { String::new() } else { table(&["NODE", "OUTCOME", "REASON"], &rows) + "\n" };
+        let failures =
+            if rows.is_empty() { String::new() } else { table(&["NODE", "OUTCOME", "REASON"], &rows) + "\n" };
         format!("{failures}{} of {}", counts.join(", "), self.selected.len())
     }
 

@@ -29,7 +29,12 @@ pub enum Verb {
         #[command(flatten)]
         of: Of,
         /// Steps, a JSON list of {"interface", "step", "args"}: a file, `-` for standard input, or the JSON itself.
-        #[arg(long, value_name = "FILE|-|JSON", required_unless_present = "runbook", conflicts_with = "runbook")]
+        #[arg(
+            long,
+            value_name = "FILE|-|JSON",
+            required_unless_present = "runbook",
+            conflicts_with = "runbook"
+        )]
         clean_steps: Option<String>,
         /// The steps of this runbook: name or UUID.
         #[arg(long)]
@@ -79,7 +84,12 @@ pub enum Verb {
         #[command(flatten)]
         of: Of,
         /// Steps, as with clean.
-        #[arg(long, value_name = "FILE|-|JSON", required_unless_present = "runbook", conflicts_with = "runbook")]
+        #[arg(
+            long,
+            value_name = "FILE|-|JSON",
+            required_unless_present = "runbook",
+            conflicts_with = "runbook"
+        )]
         service_steps: Option<String>,
         /// The steps of this runbook: name or UUID.
         #[arg(long)]
@@ -106,13 +116,17 @@ impl Verb {
     /// What it costs nodes that it is sent to by mistake.
     fn risk(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Manage(_) | Self::Inspect(_) | Self::Adopt(_) | Self::Abort(_) | Self::Unhold(_) => return None,
+            Self::Manage(_) | Self::Inspect(_) | Self::Adopt(_) | Self::Abort(_) | Self::Unhold(_) => {
+                return None;
+            }
             Self::Provide(_) => "automated cleaning erases their disks",
             Self::Clean { .. } => "the steps may erase their disks",
             Self::Deploy(_) | Self::Rebuild(_) => "their disks are overwritten",
             Self::Undeploy(_) => "their instances end, and automated cleaning erases their disks",
             Self::Override { .. } => "they enter service with what is on their disks",
-            Self::Rescue { .. } | Self::Unrescue(_) | Self::Service { .. } => "their instances are interrupted",
+            Self::Rescue { .. } | Self::Unrescue(_) | Self::Service { .. } => {
+                "their instances are interrupted"
+            }
         })
     }
 
