@@ -6,7 +6,7 @@ mod controller;
 
 use common::{fault, node, serve};
 use controller::Controller;
-use model::ProvisionState::{Available, Enroll, Manageable};
+use model::ProvisionState::{Active, Enroll, Manageable};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -19,7 +19,7 @@ fn fleet() -> Controller {
         ("b", Manageable, "x"),
         ("c", Enroll, "x"),
         ("d", Manageable, "y"),
-        ("e", Available, "y"),
+        ("e", Active, "y"),
     ] {
         controller.with_node(name, state);
         controller.json(&["node", "set", name, "--owner", owner]);
@@ -49,7 +49,7 @@ fn a_verb_goes_to_the_selected_nodes_and_the_summary_says_what_came_of_it() {
         "{err}"
     );
     assert!(err.ends_with("anneal: 1 of 3 nodes did not do what was asked\n"), "{err}");
-    let after = ["a cleaning", "b cleaning", "c enroll", "d manageable", "e available"];
+    let after = ["a cleaning", "b cleaning", "c enroll", "d manageable", "e active"];
     assert_eq!(states(&controller), after);
 
     // Both conditions, and nothing else.

@@ -33,7 +33,8 @@ fn every_field_of_a_node_is_set_and_unset() {
         let option = format!("--{option}");
         assert_eq!(controller.json(&["node", "set", "n1", &option, typed])[field], value, "{option}");
         if field == "shard" {
-            assert_eq!(controller.json(&["shard", "list"]), json!([{"name": "s1", "count": 1}]));
+            let shards = controller.json(&["shard", "list"]);
+            assert!(shards.as_array().unwrap().contains(&json!({"name": "s1", "count": 1})), "{shards}");
         }
         if field == "parent_node" {
             let children = controller.json(&["node", "children", "p1"]);
@@ -62,6 +63,7 @@ fn every_field_of_a_node_is_set_and_unset() {
 fn the_bmc_is_asked_for_what_is_typed() {
     let controller = Controller::new();
     controller.with_node("n1", ProvisionState::Manageable);
+    controller.json(&["node", "create", "--driver", "fake-hardware", "--name", "f1"]);
     let run = |words: &[&str]| {
         let (code, out, err) = controller.run(&[&["node"], words].concat());
         assert_eq!(code, 0, "{words:?}: {err}");
@@ -75,8 +77,8 @@ fn the_bmc_is_asked_for_what_is_typed() {
     assert_eq!(run(&["boot-device", "show", "n1"]), "boot_device  disk\npersistent   true\n");
     assert_eq!(run(&["boot-mode", "n1", "uefi"]), "n1: boot mode uefi, secure boot -\n");
     assert_eq!(run(&["secure-boot", "n1", "on"]), "n1: boot mode uefi, secure boot true\n");
-    assert!(run(&["bios", "n1"]).contains("\nCores          10\n"), "{}", run(&["bios", "n1"]));
-    assert_eq!(run(&["bios", "n1", "Quiet"]), "NAME   VALUE\nQuiet  True\n");
+    assert!(run(&["bios", "f1"]).contains("\nCores          10\n"), "{}", run(&["bios", "f1"]));
+    assert_eq!(run(&["bios", "f1", "Quiet"]), "NAME   VALUE\nQuiet  True\n");
     assert!(run(&["firmware", "n1"]).starts_with("COMPONENT  VERSION  VENDOR  SEEN\n"));
     let lamps = run(&["indicator", "list", "n1"]);
     assert!(lamps.contains("\nled@system     false      blinking, off, on\n"), "{lamps}");

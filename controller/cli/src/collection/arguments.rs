@@ -111,13 +111,13 @@ fn option(field: &'static Field) -> Arg {
 /// The field as an argument without a name.
 fn argument(field: &'static Field) -> Arg {
     let (name, parser): (_, ValueParser) = match field.kind {
-        Kind::Text | Kind::Texts => ("TEXT", value_parser!(String).into()),
+        Kind::Text | Kind::Texts => ("TEXT", value_parser!(String)),
         Kind::Boolean => ("BOOL", value_parser!(bool)),
         Kind::Integer => ("N", value_parser!(i64).into()),
         Kind::Address => ("MAC", mac.into()),
         Kind::Object | Kind::TextObject | Kind::SecretObject => ("KEY=VALUE", pair.into()),
-        Kind::Steps | Kind::List => ("FILE|-|JSON", value_parser!(String).into()),
-        Kind::Reference(_) => ("NAME|UUID", value_parser!(String).into()),
+        Kind::Steps | Kind::List => ("FILE|-|JSON", value_parser!(String)),
+        Kind::Reference(_) => ("NAME|UUID", value_parser!(String)),
     };
     let action = if field.kind.is_repeated() { ArgAction::Append } else { ArgAction::Set };
     Arg::new(field.option).value_name(name).value_parser(parser).action(action).help(field.help)

@@ -1,9 +1,9 @@
 //! `anneal node set` and `anneal node unset`: a JSON patch (RFC 6902) of the node, and the RAID configuration that is
 //! wanted, which has a request of its own.
 
+use super::batch::{Act, each};
 use super::fields::Fields;
 use super::list::detail;
-use super::many::{Act, each};
 use super::selection::Nodes;
 use crate::client::Client;
 use crate::failure::Failure;

@@ -1,6 +1,6 @@
 //! `anneal node list` and `anneal node show`.
 
-use super::selection::Where;
+use super::selection::Filter;
 use crate::client::Client;
 use crate::collection::chosen;
 use crate::failure::Failure;
@@ -55,7 +55,7 @@ pub struct Filters {
     #[arg(long)]
     driver: Option<String>,
     #[command(flatten)]
-    filter: Where,
+    filter: Filter,
     /// These fields instead of the usual ones, separated by commas.
     #[arg(long, value_delimiter = ',')]
     fields: Vec<String>,

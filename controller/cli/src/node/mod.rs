@@ -1,5 +1,6 @@
 //! `anneal node …`
 
+mod batch;
 mod console;
 mod create;
 mod deployment;
@@ -13,7 +14,6 @@ mod inventory;
 mod list;
 mod maintenance;
 mod management;
-mod many;
 mod plan;
 mod power;
 mod progress;
@@ -30,8 +30,8 @@ use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, cell, detail, show};
 use crate::traits::{self, Traits};
+use batch::Act;
 use clap::Subcommand;
-use many::Act;
 use reqwest::Method;
 use selection::Nodes;
 use serde_json::{Value, json};
@@ -209,5 +209,5 @@ async fn delete(client: &Client, format: Format, nodes: &Nodes) -> Result<(), Fa
         Ok(json!({"deleted": node}))
     };
     let view = |deleted: &Value| format!("deleted node {}", cell(&deleted["deleted"]));
-    many::each(client, format, nodes, &act, view, one).await
+    batch::each(client, format, nodes, &act, view, one).await
 }

@@ -1,6 +1,6 @@
 //! `anneal node power …`
 
-use super::many::{Act, each};
+use super::batch::{Act, each};
 use super::selection::Nodes;
 use crate::client::Client;
 use crate::failure::Failure;

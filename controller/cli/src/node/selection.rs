@@ -30,7 +30,7 @@ pub const FILTERS: [&str; 19] = [
 
 /// The option `--where`.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Where {
+pub struct Filter {
     /// All nodes that have these values, separated by commas: provision_state=available,owner=x. Others that can be named:
     /// associated, chassis_uuid, conductor, conductor_group, description_contains, driver, fault, instance_name, instance_uuid,
     /// lessee, maintenance, parent_node, project, resource_class, retired, shard, sharded.
@@ -56,7 +56,7 @@ fn condition(text: &str) -> Result<Condition, String> {
     Ok(Condition { field, value: value.to_owned() })
 }
 
-impl Where {
+impl Filter {
     /// Whether it was given.
     pub fn is_given(&self) -> bool {
         !self.conditions.is_empty()
@@ -85,7 +85,7 @@ pub struct Nodes {
     #[arg(value_name = "NODE", required_unless_present = "where", conflicts_with = "where")]
     names: Vec<String>,
     #[command(flatten)]
-    filter: Where,
+    filter: Filter,
     /// Of many nodes at most so many at a time, from 1 to 100; with --wait, each of them until its end.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u8).range(1..=100))]
     at_once: u8,
@@ -95,7 +95,7 @@ pub struct Nodes {
 
 /// A node of many.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selected {
+pub struct Target {
     /// What requests name it by: its UUID, where it was selected.
     pub ident: String,
     /// What people know it by.
@@ -117,7 +117,7 @@ impl Nodes {
     }
 
     /// All of them, in the order of the command line or of the API.
-    pub async fn selected(&self, client: &Client) -> Result<Vec<Selected>, Failure> {
+    pub async fn selected(&self, client: &Client) -> Result<Vec<Target>, Failure> {
         let mut selected = Vec::new();
         if self.filter.is_given() {
             let mut query = self.filter.query()?;
@@ -125,11 +125,11 @@ impl Nodes {
             for node in client.get_all(&["nodes"], &query, "nodes").await? {
                 let uuid = node["uuid"].as_str().unwrap_or_default().to_owned();
                 let label = node["name"].as_str().unwrap_or(&uuid).to_owned();
-                selected.push(Selected { ident: uuid, label });
+                selected.push(Target { ident: uuid, label });
             }
         }
         for name in &self.names {
-            let node = Selected { ident: name.clone(), label: name.clone() };
+            let node = Target { ident: name.clone(), label: name.clone() };
             if !selected.contains(&node) {
                 selected.push(node);
             }
@@ -141,7 +141,7 @@ impl Nodes {
     ///
     /// # Errors
     /// It is not to be done.
-    pub fn ask(&self, selected: &[Selected], what: &str) -> Result<(), Failure> {
+    pub fn ask(&self, selected: &[Target], what: &str) -> Result<(), Failure> {
         const SHOWN: usize = 20;
         let mut labels: Vec<&str> = selected.iter().take(SHOWN).map(|node| node.label.as_str()).collect();
         let more = format!("and {} more", selected.len().saturating_sub(SHOWN));
@@ -157,7 +157,7 @@ mod tests {
 
     fn query(words: &[&str]) -> Result<Vec<(&'static str, String)>, String> {
         let conditions = words.iter().map(|word| condition(word)).collect::<Result<_, _>>()?;
-        Where { conditions }.query().map_err(|failure| failure.to_string())
+        Filter { conditions }.query().map_err(|failure| failure.to_string())
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The verbs of the provision state machine, sent as they are: what may follow what, the controller knows.
 
+use super::batch::{Act, each};
 use super::deployment::Deployment;
 use super::instance_info::{InstanceInfo, RESCUE_KEYS};
-use super::many::{Act, each};
 use super::request::{Of, Request};
 use crate::client::Client;
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 //! `-o json`.
 
 use super::progress::{LogLine, disk_name, disk_pace, disk_phase, headline, log_lines, percent};
-use super::selection::Where;
+use super::selection::Filter;
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, print};
@@ -21,7 +21,7 @@ pub struct Options {
     #[arg(conflicts_with = "where")]
     nodes: Vec<String>,
     #[command(flatten)]
-    filter: Where,
+    filter: Filter,
     /// End when nothing happens to any of them without a request; with code 4 if one of them failed.
     #[arg(long)]
     until_stable: bool,

@@ -7,12 +7,12 @@
 mod drivers;
 
 use api::{App, Settings};
-use model::{Node, PowerState, ProvisionState, Timestamp};
+use model::{Node, PowerState, ProvisionState};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use store::memory::MemoryStore;
 use store::prelude::*;
-use store::{Members, SystemClock};
+use store::{Clock, Members, SystemClock};
 use uuid::Uuid;
 
 /// A controller.
@@ -51,7 +51,7 @@ impl Controller {
 
     /// Enrols a node of Redfish that is off, in a state; returns its UUID.
     pub fn with_node(&self, name: &str, state: ProvisionState) -> Uuid {
-        let mut node = Node::enrolled(Uuid::new_v4(), "redfish", Timestamp(0));
+        let mut node = Node::enrolled(Uuid::new_v4(), "redfish", SystemClock::default().now());
         node.name = Some(name.to_owned());
         node.driver_info.insert("redfish_address".to_owned(), json!("https://bmc"));
         (node.provision_state, node.power_state) = (state, Some(PowerState::Off));

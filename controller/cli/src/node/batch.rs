@@ -1,6 +1,6 @@
 //! One command for one node, or for many: some at a time, with a summary at the end.
 
-use super::selection::{Nodes, Selected};
+use super::selection::{Nodes, Target};
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, print, printable, show, table};
@@ -61,7 +61,7 @@ enum Done {
 
 /// Each node by the first of `at_once` workers that is free. Once the controller cannot be reached, no further node is begun.
 async fn work(
-    selected: &[Selected],
+    selected: &[Target],
     at_once: u8,
     act: &Act,
     one: impl AsyncFn(&str) -> Result<Value, Failure>,
@@ -107,7 +107,7 @@ impl Done {
 /// What came of it.
 struct Summary<'a> {
     act: &'a Act,
-    selected: &'a [Selected],
+    selected: &'a [Target],
     results: Vec<Done>,
 }
 
@@ -124,7 +124,7 @@ impl Summary<'_> {
             return "no node is selected".to_owned();
         }
         let nodes = self.selected.iter().zip(&self.results);
-        let row = |(node, done): (&Selected, &Done)| {
+        let row = |(node, done): (&Target, &Done)| {
             let Done::Not(failure) = done else { return None };
             Some(vec![
                 printable(&node.label),
@@ -142,7 +142,7 @@ impl Summary<'_> {
     }
 
     fn document(&self) -> Value {
-        let node = |(node, done): (&Selected, &Done)| {
+        let node = |(node, done): (&Target, &Done)| {
             let mut shown = json!({"node": node.ident, "name": node.label, "outcome": done.word(self.act)});
             if let Done::Not(failure) = done {
                 shown["reason"] = failure.to_string().into();
@@ -181,13 +181,13 @@ mod tests {
         Done::Not(Failure::Refused { status: 409, message: message.to_owned() })
     }
 
-    fn summary<'a>(selected: &'a [Selected], results: Vec<Done>) -> Summary<'a> {
+    fn summary<'a>(selected: &'a [Target], results: Vec<Done>) -> Summary<'a> {
         Summary { act: &Act { risk: None, success: "accepted" }, selected, results }
     }
 
     #[test]
     fn what_came_of_it_is_counted() {
-        let node = |name: &str| Selected { ident: format!("u-{name}"), label: name.to_owned() };
+        let node = |name: &str| Target { ident: format!("u-{name}"), label: name.to_owned() };
         let selected = ["a", "b", "c", "d"].map(node);
         let seen = summary(&selected, vec![Done::Well, refused("locked"), Done::Well, refused("a\u{1b}b")]);
         assert_eq!(
@@ -208,8 +208,8 @@ mod tests {
         assert_eq!(summary(&[], Vec::new()).text(), "no node is selected");
     }
 
-    fn nodes(count: usize) -> Vec<Selected> {
-        let node = |index: usize| Selected { ident: index.to_string(), label: format!("n{index}") };
+    fn nodes(count: usize) -> Vec<Target> {
+        let node = |index: usize| Target { ident: index.to_string(), label: format!("n{index}") };
         (0..count).map(node).collect()
     }
 
