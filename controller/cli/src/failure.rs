@@ -30,6 +30,16 @@ pub enum Failure {
         /// Why, with its causes.
         reason: String,
     },
+    /// Not all of many nodes did what was asked; each has its line in the summary, which is shown before.
+    #[error("{not_done} of {all} nodes did not do what was asked")]
+    Partly {
+        /// How many did not.
+        not_done: usize,
+        /// How many were asked.
+        all: usize,
+        /// The exit code that all failures have alone, else 1.
+        code: u8,
+    },
     /// The controller does not know yet.
     #[error("{0}")]
     NotYet(String),
@@ -58,6 +68,7 @@ impl Failure {
             Self::Ended(_) => 4,
             Self::Unreachable { .. } => 5,
             Self::NotYet(_) => 6,
+            Self::Partly { code, .. } => *code,
         }
     }
 }
@@ -71,7 +82,8 @@ Exit codes:
   3  --wait ran out of time (the node goes on by itself)
   4  the node ended in a failed state, or in another state than asked for; the erase that was planned would be refused
   5  no controller could be reached at the endpoint
-  6  not known yet; try again (steps of a node whose agent was never seen)";
+  6  not known yet; try again (steps of a node whose agent was never seen)
+With many nodes: 0 if all did what was asked, else the code that every failure would have had alone, or 1 if they differ.";
 
 /// An error with its causes in one line.
 pub fn chain(error: &dyn std::error::Error) -> String {

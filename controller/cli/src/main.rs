@@ -1,13 +1,17 @@
 //! `anneal`: what an operator types.
 //!
-//! One file a noun (`node/`, `port`, `deploy_template`, `driver`, `bundle/`, `certificate/`, `webhook`) over the public
-//! API: this program knows nothing that another client of that API could not know. What a command prints is made by pure
-//! functions; [`client`] alone speaks HTTP, [`wait`] and [`node::watch`] alone let time pass.
+//! One file a noun (`node/`, `port`, `driver`, `bundle/`, `certificate/`, `webhook` …) over the public API: this program knows
+//! nothing that another client of that API could not know. Nouns that are alike are each a description for [`collection`]. What
+//! a command prints is made by pure functions; [`client`] alone speaks HTTP, [`wait`] and [`node::watch`] alone let time pass.
 
+mod allocation;
 mod bundle;
 mod certificate;
+mod chassis;
 mod client;
+mod collection;
 mod completion;
+mod conductor;
 mod config_drive;
 mod connect;
 mod credentials;
@@ -16,14 +20,22 @@ mod driver;
 mod env;
 mod failure;
 mod first_boot;
+mod inspection_rule;
 mod manual;
 mod node;
 mod operator_token;
 mod output;
+mod patch;
 mod port;
+mod port_group;
+mod question;
+mod runbook;
+mod shard;
 mod tls;
+mod traits;
 mod values;
 mod view;
+mod volume;
 mod wait;
 mod webhook;
 
@@ -57,10 +69,34 @@ enum Noun {
     Node(node::Command),
     /// Network ports, by which the agents of nodes are found.
     #[command(subcommand)]
-    Port(port::Command),
+    Port(collection::Command<port::Port>),
+    /// Groups of ports of one node.
+    #[command(subcommand)]
+    PortGroup(collection::Command<port_group::PortGroup>),
+    /// Groups of nodes.
+    #[command(subcommand)]
+    Chassis(collection::Command<chassis::Chassis>),
+    /// Requests for any node of a class.
+    #[command(subcommand)]
+    Allocation(collection::Command<allocation::Allocation>),
+    /// Steps of cleaning and service under a name.
+    #[command(subcommand)]
+    Runbook(runbook::Command),
+    /// What inspections do with what they find.
+    #[command(subcommand)]
+    InspectionRule(inspection_rule::Command),
+    /// Volumes of nodes, kept for other clients.
+    #[command(subcommand)]
+    Volume(volume::Command),
+    /// The controllers that share a store.
+    #[command(subcommand)]
+    Conductor(conductor::Command),
+    /// Parts of the nodes that clients divide among themselves.
+    #[command(subcommand)]
+    Shard(shard::Command),
     /// Deploy steps that the traits of an instance bring in.
     #[command(subcommand)]
-    DeployTemplate(deploy_template::Command),
+    DeployTemplate(collection::Command<deploy_template::DeployTemplate>),
     /// Drivers the controller has.
     #[command(subcommand)]
     Driver(driver::Command),
@@ -119,8 +155,16 @@ async fn run(cli: Cli) -> Result<(), Failure> {
     let output = if cli.json { Format::Json } else { cli.output };
     match cli.noun {
         Noun::Node(command) => node::run(&client, output, command).await,
-        Noun::DeployTemplate(command) => deploy_template::run(&client, output, command).await,
-        Noun::Port(command) => port::run(&client, output, command).await,
+        Noun::Port(command) => collection::run(&client, output, command).await,
+        Noun::PortGroup(command) => collection::run(&client, output, command).await,
+        Noun::Chassis(command) => collection::run(&client, output, command).await,
+        Noun::Allocation(command) => collection::run(&client, output, command).await,
+        Noun::DeployTemplate(command) => collection::run(&client, output, command).await,
+        Noun::Runbook(command) => runbook::run(&client, output, command).await,
+        Noun::InspectionRule(command) => inspection_rule::run(&client, output, command).await,
+        Noun::Volume(command) => volume::run(&client, output, command).await,
+        Noun::Conductor(command) => conductor::run(&client, output, command).await,
+        Noun::Shard(command) => shard::run(&client, output, command).await,
         Noun::Driver(command) => driver::run(&client, output, command).await,
         Noun::Bundle(command) => bundle::run(&client, output, command).await,
         Noun::Certificate(command) => certificate::run(&client, output, command).await,

@@ -45,13 +45,22 @@ pub fn object(option: &str, pairs: &[Pair]) -> Result<Map<String, Value>, Failur
     Ok(map)
 }
 
-/// The pairs of `--driver-info`, with `@FILE` read from the file, `-` asked for, and `@@…` meaning `@…`.
-pub fn driver_info(pairs: &[Pair]) -> Result<Map<String, Value>, Failure> {
+/// The pairs as a JSON object whose values are all text.
+pub fn text_object(option: &str, pairs: &[Pair]) -> Result<Map<String, Value>, Failure> {
+    let mut texts = object(option, pairs)?;
+    for Pair { key, value } in pairs {
+        texts.insert(key.clone(), value.as_str().into());
+    }
+    Ok(texts)
+}
+
+/// The pairs as a JSON object, with `@FILE` read from the file, `-` asked for, and `@@…` meaning `@…`.
+pub fn secret_object(option: &str, pairs: &[Pair]) -> Result<Map<String, Value>, Failure> {
     let read: Result<Vec<_>, Failure> = pairs
         .iter()
         .map(|pair| Ok(Pair { key: pair.key.clone(), value: indirect(&pair.key, &pair.value)? }))
         .collect();
-    object("--driver-info", &read?)
+    object(option, &read?)
 }
 
 /// A value that may be kept out of the command line: `@FILE` is the content of the file without its last
@@ -111,6 +120,15 @@ pub fn json_object(option: &str, source: &str) -> Result<Value, Failure> {
     Err(Failure::Usage(format!("{option}: a JSON object is wanted")))
 }
 
+/// A JSON list, from where [`json`] reads.
+pub fn json_list(option: &str, source: &str) -> Result<Value, Failure> {
+    let value = json(option, source)?;
+    if value.is_array() {
+        return Ok(value);
+    }
+    Err(Failure::Usage(format!("{option}: a JSON list is wanted")))
+}
+
 /// A RAID configuration, from where [`json`] reads: `{"logical_disks": […]}`.
 pub fn raid(option: &str, source: &str) -> Result<Value, Failure> {
     let raid = json(option, source)?;
@@ -157,14 +175,20 @@ mod tests {
 
     #[test]
     fn values_are_typed_and_secrets_are_text() {
-        let map =
-            driver_info(&pairs(&["ipmi_port=6230", "redfish_password=0123", "a=b=c", "v=false"])).unwrap();
+        let map = secret_object(
+            "--driver-info",
+            &pairs(&["ipmi_port=6230", "redfish_password=0123", "a=b=c", "v=false"]),
+        )
+        .unwrap();
         assert_eq!(
             Value::Object(map),
             json!({"ipmi_port": 6230, "redfish_password": "0123", "a": "b=c", "v": false})
         );
         assert!(pair("novalue").is_err());
         assert!(pair("=x").is_err());
+        let texts = text_object("--local-link", &pairs(&["port_id=1", "switch_id=a"])).unwrap();
+        assert_eq!(Value::Object(texts), json!({"port_id": "1", "switch_id": "a"}));
+        assert!(json_list("--actions", "{}").is_err() && json_list("--actions", "[]").is_ok());
         let twice = object("--extra", &pairs(&["a=1", "a=2"])).unwrap_err();
         assert_eq!(twice.to_string(), "--extra a is given twice");
     }
@@ -175,9 +199,10 @@ mod tests {
         std::fs::write(file.path(), "12 34\n").unwrap();
         let given =
             pairs(&[&format!("redfish_password=@{}", file.path().display()), "redfish_username=@@me"]);
-        let map = driver_info(&given).unwrap();
+        let map = secret_object("--driver-info", &given).unwrap();
         assert_eq!(Value::Object(map), json!({"redfish_password": "12 34", "redfish_username": "@me"}));
-        let missing = driver_info(&pairs(&["ipmi_password=@/nonexistent/file"])).unwrap_err();
+        let missing =
+            secret_object("--driver-info", &pairs(&["ipmi_password=@/nonexistent/file"])).unwrap_err();
         assert!(missing.to_string().starts_with("ipmi_password=@/nonexistent/file: "), "{missing}");
     }
 

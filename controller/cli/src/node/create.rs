@@ -30,6 +30,7 @@ impl Options {
     fn body(&self) -> Result<Value, Failure> {
         let mut body = Map::from_iter(self.fields.given()?);
         body.insert("driver".into(), self.driver.clone().into());
+        body.extend(self.fields.network_data()?.map(|data| ("network_data".into(), data)));
         body.extend(self.uuid.clone().map(|uuid| ("uuid".into(), uuid.into())));
         Ok(body.into())
     }

@@ -1,12 +1,15 @@
 //! `anneal node set` and `anneal node unset`: a JSON patch (RFC 6902) of the node, and the RAID configuration that is
 //! wanted, which has a request of its own.
 
+use super::batch::{Act, each};
 use super::fields::Fields;
 use super::list::detail;
+use super::selection::Nodes;
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::output::{Format, show};
-use crate::values::{Pair, object, pair, raid};
+use crate::output::Format;
+use crate::patch::{add, not_empty, pointer, remove, sets};
+use crate::values::raid;
 use clap::Args;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -14,16 +17,13 @@ use serde_json::{Value, json};
 /// Fields to set.
 #[derive(Debug, Args)]
 pub struct Set {
-    /// Name or UUID.
-    pub node: String,
+    #[command(flatten)]
+    pub nodes: Nodes,
     /// New driver.
     #[arg(long)]
     driver: Option<String>,
     #[command(flatten)]
     fields: Fields,
-    /// What is to run on it.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
-    instance_info: Vec<Pair>,
     /// RAID volumes to make, as JSON or a file with it; `-` reads standard input. `raid.create_configuration` makes them.
     #[arg(long, value_name = "FILE")]
     target_raid_config: Option<String>,
@@ -44,8 +44,8 @@ pub struct Set {
 /// Fields to remove.
 #[derive(Debug, Args)]
 pub struct Unset {
-    /// Name or UUID.
-    pub node: String,
+    #[command(flatten)]
+    pub nodes: Nodes,
     /// The name.
     #[arg(long)]
     name: bool,
@@ -82,21 +82,36 @@ pub struct Unset {
     /// The switch of this node: the controller's setting holds again.
     #[arg(long)]
     automated_clean: bool,
+    /// The instance that has the node.
+    #[arg(long)]
+    instance_uuid: bool,
+    /// What the instance is called.
+    #[arg(long)]
+    instance_name: bool,
+    /// The chassis it is in.
+    #[arg(long)]
+    chassis: bool,
+    /// The node it is a part of.
+    #[arg(long)]
+    parent_node: bool,
+    /// The shard it is in.
+    #[arg(long)]
+    shard: bool,
+    /// The group of controllers that drive it: those without a group do.
+    #[arg(long)]
+    conductor_group: bool,
+    /// Network of its ramdisk: DHCP again.
+    #[arg(long)]
+    network_data: bool,
+    /// Whether the node is never switched off: it is again.
+    #[arg(long)]
+    disable_power_off: bool,
     /// Let the node enter service again; the reason goes as well.
     #[arg(long)]
     retired: bool,
     /// Allow it to be deleted and rebuilt; the reason goes as well.
     #[arg(long)]
     protected: bool,
-}
-
-/// RFC 6901: `~` and `/` of a key are written `~0` and `~1`.
-fn pointer(field: &str, key: &str) -> String {
-    format!("/{field}/{}", key.replace('~', "~0").replace('/', "~1"))
-}
-
-fn add(path: String, value: Value) -> Value {
-    json!({"op": "add", "path": path, "value": value})
 }
 
 impl Set {
@@ -109,27 +124,20 @@ impl Set {
     pub fn patch(&self) -> Result<Vec<Value>, Failure> {
         let mut given = self.fields.given()?;
         given.extend(self.driver.clone().map(|driver| ("driver".into(), driver.into())));
-        let instance_info = object("--instance-info", &self.instance_info)?;
-        given.push(("instance_info".into(), instance_info.into()));
-        let mut patch = Vec::new();
-        for (field, value) in given {
-            match value {
-                Value::Object(keys) => {
-                    patch.extend(keys.into_iter().map(|(key, value)| add(pointer(&field, &key), value)));
-                }
-                value => patch.push(add(format!("/{field}"), value)),
-            }
-        }
+        let mut patch: Vec<Value> =
+            given.into_iter().flat_map(|(field, value)| sets(&field, value)).collect();
+        // The whole of it: half of one network and half of another make none.
+        patch.extend(self.fields.network_data()?.map(|data| add("/network_data", data)));
         let marks = [
             ("retired", self.retired, &self.retired_reason),
             ("protected", self.protected, &self.protected_reason),
         ];
         for (field, set, reason) in marks {
             if set {
-                patch.push(add(format!("/{field}"), true.into()));
+                patch.push(add(&format!("/{field}"), true.into()));
             }
-            patch
-                .extend(reason.as_ref().map(|reason| add(format!("/{field}_reason"), reason.clone().into())));
+            let reason = reason.clone().map(Value::from);
+            patch.extend(reason.map(|reason| add(&format!("/{field}_reason"), reason)));
         }
         Ok(patch)
     }
@@ -144,7 +152,6 @@ impl Unset {
     /// The patch.
     pub fn patch(&self) -> Vec<Value> {
         let mut patch = Vec::new();
-        let remove = |path: String| json!({"op": "remove", "path": path});
         let whole = [
             ("name", self.name),
             ("resource_class", self.resource_class),
@@ -152,9 +159,17 @@ impl Unset {
             ("owner", self.owner),
             ("lessee", self.lessee),
             ("automated_clean", self.automated_clean),
+            ("instance_uuid", self.instance_uuid),
+            ("instance_name", self.instance_name),
+            ("chassis_uuid", self.chassis),
+            ("parent_node", self.parent_node),
+            ("shard", self.shard),
+            ("conductor_group", self.conductor_group),
+            ("network_data", self.network_data),
+            ("disable_power_off", self.disable_power_off),
         ];
-        patch.extend(whole.iter().filter(|(_, given)| *given).map(|(field, _)| remove(format!("/{field}"))));
-        patch.extend(self.interface.iter().map(|interface| remove(format!("/{interface}_interface"))));
+        patch.extend(whole.iter().filter(|(_, given)| *given).map(|(field, _)| remove(&format!("/{field}"))));
+        patch.extend(self.interface.iter().map(|interface| remove(&format!("/{interface}_interface"))));
         let keys = [
             ("driver_info", &self.driver_info),
             ("properties", &self.property),
@@ -162,12 +177,15 @@ impl Unset {
             ("instance_info", &self.instance_info),
         ];
         for (field, keys) in keys {
-            patch.extend(keys.iter().map(|key| remove(pointer(field, key))));
+            patch.extend(keys.iter().map(|key| remove(&pointer(field, key))));
         }
         // Ironic stores null for a removed mark; false is what is meant, and clears the reason too.
         let marks = [("retired", self.retired), ("protected", self.protected)];
         patch.extend(
-            marks.iter().filter(|(_, given)| *given).map(|(field, _)| add(format!("/{field}"), false.into())),
+            marks
+                .iter()
+                .filter(|(_, given)| *given)
+                .map(|(field, _)| add(&format!("/{field}"), false.into())),
         );
         patch
     }
@@ -177,21 +195,25 @@ impl Unset {
 pub async fn run(
     client: &Client,
     format: Format,
-    node: &str,
+    nodes: &Nodes,
     patch: Vec<Value>,
     raid: Option<Value>,
 ) -> Result<(), Failure> {
-    if patch.is_empty() && raid.is_none() {
-        return Err(Failure::Usage("nothing to change: name at least one field (see --help)".to_owned()));
+    if raid.is_none() {
+        not_empty(&patch)?;
     }
-    if raid.is_some() {
-        client.send(Method::PUT, &["nodes", node, "states", "raid"], &[], raid).await?;
-    }
-    let node = match patch.is_empty() {
-        true => client.get(&["nodes", node], &[]).await?,
-        false => client.send(Method::PATCH, &["nodes", node], &[], Some(patch.into())).await?.body,
+    let one = async |node: &str| {
+        if raid.is_some() {
+            client.send(Method::PUT, &["nodes", node, "states", "raid"], &[], raid.clone()).await?;
+        }
+        match patch.is_empty() {
+            true => client.get(&["nodes", node], &[]).await,
+            false => {
+                Ok(client.send(Method::PATCH, &["nodes", node], &[], Some(patch.clone().into())).await?.body)
+            }
+        }
     };
-    show(format, &node, detail)
+    each(client, format, nodes, &Act::CHANGE, detail, one).await
 }
 
 #[cfg(test)]
@@ -228,10 +250,23 @@ mod tests {
             ])
         );
         assert_eq!(
-            patch("unset n --name --lessee --interface raid --extra x~y --retired"),
+            patch(
+                r#"set n --shard s1 --chassis c --network-data {"links":[]} --instance-info a=1 --disable-power-off true"#
+            ),
+            json!([
+                {"op": "add", "path": "/chassis_uuid", "value": "c"},
+                {"op": "add", "path": "/shard", "value": "s1"},
+                {"op": "add", "path": "/instance_info/a", "value": 1},
+                {"op": "add", "path": "/disable_power_off", "value": true},
+                {"op": "add", "path": "/network_data", "value": {"links": []}},
+            ])
+        );
+        assert_eq!(
+            patch("unset n --name --lessee --shard --interface raid --extra x~y --retired"),
             json!([
                 {"op": "remove", "path": "/name"},
                 {"op": "remove", "path": "/lessee"},
+                {"op": "remove", "path": "/shard"},
                 {"op": "remove", "path": "/raid_interface"},
                 {"op": "remove", "path": "/extra/x~0y"},
                 {"op": "add", "path": "/retired", "value": false},

@@ -1,4 +1,4 @@
-//! Tables of `anneal node validate` and `anneal node history`.
+//! Tables of `anneal node validate`, `anneal node history` and `anneal node children`.
 
 use crate::output::{cell, table};
 use serde_json::Value;
@@ -23,6 +23,12 @@ pub fn history(events: &Value) -> String {
     let row = |event: &Value| ["created_at", "severity", "event"].map(|key| cell(&event[key])).to_vec();
     let rows: Vec<_> = events.as_array().into_iter().flatten().map(row).collect();
     table(&["AT", "SEVERITY", "EVENT"], &rows)
+}
+
+/// UUIDs, one a line.
+pub fn children(answer: &Value) -> String {
+    let lines: Vec<_> = answer["children"].as_array().into_iter().flatten().map(cell).collect();
+    if lines.is_empty() { "no children".to_owned() } else { lines.join("\n") }
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! `anneal node list` and `anneal node show`.
 
+use super::selection::Filter;
 use crate::client::Client;
+use crate::collection::chosen;
 use crate::failure::Failure;
 use crate::output::{Format, cell, fields as rows_of, printable, show, table};
 use clap::Args;
@@ -52,13 +54,15 @@ pub struct Filters {
     /// Only nodes of this driver.
     #[arg(long)]
     driver: Option<String>,
+    #[command(flatten)]
+    filter: Filter,
     /// These fields instead of the usual ones, separated by commas.
     #[arg(long, value_delimiter = ',')]
     fields: Vec<String>,
 }
 
 impl Filters {
-    fn query(&self) -> Vec<(&'static str, String)> {
+    fn query(&self) -> Result<Vec<(&'static str, String)>, Failure> {
         let fields = if self.fields.is_empty() { COLUMNS.to_owned() } else { self.fields.join(",") };
         let mut query = vec![("fields", fields)];
         let mut flag = |name, yes: bool, no: bool| {
@@ -70,13 +74,22 @@ impl Filters {
         flag("retired", self.retired, self.no_retired);
         query.extend(self.provision_state.clone().map(|state| ("provision_state", state)));
         query.extend(self.driver.clone().map(|driver| ("driver", driver)));
-        query
+        for condition in self.filter.query()? {
+            if query.iter().any(|(earlier, _)| *earlier == condition.0) {
+                return Err(Failure::Usage(format!(
+                    "--where: {} has an option, which is given, too",
+                    condition.0
+                )));
+            }
+            query.push(condition);
+        }
+        Ok(query)
     }
 }
 
 /// Lists.
 pub async fn run(client: &Client, format: Format, filters: &Filters) -> Result<(), Failure> {
-    let nodes: Value = client.get_all(&["nodes"], &filters.query(), "nodes").await?.into();
+    let nodes: Value = client.get_all(&["nodes"], &filters.query()?, "nodes").await?.into();
     if filters.fields.is_empty() {
         show(format, &nodes, listing)
     } else {
@@ -95,14 +108,6 @@ fn listing(nodes: &Value) -> String {
     let row = |node: &Value| COLUMNS.split(',').map(|key| cell(&node[key])).collect();
     let rows: Vec<Vec<String>> = nodes.as_array().into_iter().flatten().map(row).collect();
     table(&["UUID", "NAME", "POWER", "PROVISION", "BASIS", "TARGET", "MAINTENANCE", "DRIVER"], &rows)
-}
-
-fn chosen(nodes: &Value, fields: &[String]) -> String {
-    let headings: Vec<String> = fields.iter().map(|field| field.to_uppercase()).collect();
-    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
-    let row = |node: &Value| fields.iter().map(|key| cell(&node[key])).collect();
-    let rows: Vec<Vec<String>> = nodes.as_array().into_iter().flatten().map(row).collect();
-    table(&headings, &rows)
 }
 
 /// A node, field by field: what matters first, what is empty left out.

@@ -1,19 +1,21 @@
 //! `anneal node power …`
 
+use super::batch::{Act, each};
+use super::selection::Nodes;
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::output::{Format, show};
+use crate::output::Format;
 use crate::view::NodeView;
 use crate::wait::{WaitOption, WaitTarget, until};
 use clap::{Args, Subcommand};
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
-/// A node, and whether to wait for the power to change.
+/// Nodes, and whether to wait for the power to change.
 #[derive(Debug, Args)]
 pub struct Of {
-    /// Name or UUID.
-    node: String,
+    #[command(flatten)]
+    nodes: Nodes,
     #[command(flatten)]
     wait: WaitOption,
 }
@@ -42,13 +44,18 @@ pub async fn run(client: &Client, format: Format, power: Power) -> Result<(), Fa
         Power::SoftOff(of) => (of, "soft power off", "power off"),
         Power::SoftReboot(of) => (of, "soft rebooting", "power on"),
     };
-    let path = ["nodes", &of.node, "states", "power"];
-    client.send(Method::PUT, &path, &[], Some(json!({"target": target}))).await?;
-    let node = match of.wait.limit() {
-        Some(limit) => until(client, &of.node, &WaitTarget::Power(end), limit).await?,
-        None => client.get(&["nodes", &of.node], &[]).await?,
+    let risk = (target != "power on").then_some("what runs on them is interrupted");
+    let success = if of.wait.limit().is_some() { "done" } else { "accepted" };
+    let one = async |node: &str| {
+        let path = ["nodes", node, "states", "power"];
+        client.send(Method::PUT, &path, &[], Some(json!({"target": target}))).await?;
+        match of.wait.limit() {
+            Some(limit) => until(client, node, &WaitTarget::Power(end), limit).await,
+            None => client.get(&["nodes", node], &[]).await,
+        }
     };
-    show(format, &node, |node| power_line(&NodeView::of(node)))
+    let view = |node: &Value| power_line(&NodeView::of(node));
+    each(client, format, &of.nodes, &Act { risk, success }, view, one).await
 }
 
 fn power_line(node: &NodeView) -> String {

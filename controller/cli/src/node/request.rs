@@ -1,15 +1,16 @@
 //! A verb as it is sent.
 
 use super::instance_info::InstanceInfo;
+use super::selection::Nodes;
 use crate::wait::{WaitOption, WaitTarget};
 use clap::Args;
 use serde_json::Value;
 
-/// A node, and whether to wait for the end.
+/// Nodes, and whether to wait for the end.
 #[derive(Debug, Args)]
 pub struct Of {
-    /// Name or UUID.
-    pub(super) node: String,
+    #[command(flatten)]
+    pub(super) nodes: Nodes,
     #[command(flatten)]
     pub(super) wait: WaitOption,
 }

@@ -1,12 +1,13 @@
 //! The verbs of the provision state machine, sent as they are: what may follow what, the controller knows.
 
+use super::batch::{Act, each};
 use super::deployment::Deployment;
 use super::instance_info::{InstanceInfo, RESCUE_KEYS};
 use super::request::{Of, Request};
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::first_boot::all_public_keys;
-use crate::output::{Format, show};
+use crate::output::Format;
 use crate::values::{indirect, steps};
 use crate::view::NodeView;
 use crate::wait::{WaitTarget, status_line, until};
@@ -28,8 +29,16 @@ pub enum Verb {
         #[command(flatten)]
         of: Of,
         /// Steps, a JSON list of {"interface", "step", "args"}: a file, `-` for standard input, or the JSON itself.
-        #[arg(long, value_name = "FILE|-|JSON")]
-        clean_steps: String,
+        #[arg(
+            long,
+            value_name = "FILE|-|JSON",
+            required_unless_present = "runbook",
+            conflicts_with = "runbook"
+        )]
+        clean_steps: Option<String>,
+        /// The steps of this runbook: name or UUID.
+        #[arg(long)]
+        runbook: Option<String>,
         /// Do not boot the ramdisk: no step may need it.
         #[arg(long)]
         disable_ramdisk: bool,
@@ -75,8 +84,16 @@ pub enum Verb {
         #[command(flatten)]
         of: Of,
         /// Steps, as with clean.
-        #[arg(long, value_name = "FILE|-|JSON")]
-        service_steps: String,
+        #[arg(
+            long,
+            value_name = "FILE|-|JSON",
+            required_unless_present = "runbook",
+            conflicts_with = "runbook"
+        )]
+        service_steps: Option<String>,
+        /// The steps of this runbook: name or UUID.
+        #[arg(long)]
+        runbook: Option<String>,
         /// Do not boot the ramdisk: no step may need it.
         #[arg(long)]
         disable_ramdisk: bool,
@@ -96,6 +113,23 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// What it costs nodes that it is sent to by mistake.
+    fn risk(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Manage(_) | Self::Inspect(_) | Self::Adopt(_) | Self::Abort(_) | Self::Unhold(_) => {
+                return None;
+            }
+            Self::Provide(_) => "automated cleaning erases their disks",
+            Self::Clean { .. } => "the steps may erase their disks",
+            Self::Deploy(_) | Self::Rebuild(_) => "their disks are overwritten",
+            Self::Undeploy(_) => "their instances end, and automated cleaning erases their disks",
+            Self::Override { .. } => "they enter service with what is on their disks",
+            Self::Rescue { .. } | Self::Unrescue(_) | Self::Service { .. } => {
+                "their instances are interrupted"
+            }
+        })
+    }
+
     fn request(self) -> Result<Request, Failure> {
         let to = |of, body, state: &str| Request {
             of,
@@ -114,14 +148,12 @@ impl Verb {
             Self::Undeploy(of) => to(of, json!({"target": "deleted"}), "available"),
             Self::Unrescue(of) => to(of, json!({"target": "unrescue"}), "active"),
             Self::Adopt(of) => to(of, json!({"target": "adopt"}), "active"),
-            Self::Clean { of, clean_steps, disable_ramdisk } => {
-                let steps = steps("--clean-steps", &clean_steps)?;
-                let body = json!({"target": "clean", "clean_steps": steps});
+            Self::Clean { of, clean_steps, runbook, disable_ramdisk } => {
+                let body = with_steps("clean", clean_steps, runbook)?;
                 to(of, without_ramdisk(body, disable_ramdisk), "manageable")
             }
-            Self::Service { of, service_steps, disable_ramdisk } => {
-                let steps = steps("--service-steps", &service_steps)?;
-                let body = json!({"target": "service", "service_steps": steps});
+            Self::Service { of, service_steps, runbook, disable_ramdisk } => {
+                let body = with_steps("service", service_steps, runbook)?;
                 to(of, without_ramdisk(body, disable_ramdisk), "active")
             }
             Self::Override { of, reason } => {
@@ -151,6 +183,18 @@ fn keys_of_rescue(files: &[PathBuf]) -> Result<Option<InstanceInfo>, Failure> {
     Ok((!keys.is_empty()).then(|| InstanceInfo { keys: &[RESCUE_KEYS], fields: fields() }))
 }
 
+/// A verb that runs steps: those that are given, or those of a runbook.
+fn with_steps(target: &str, given: Option<String>, runbook: Option<String>) -> Result<Value, Failure> {
+    let mut body = json!({"target": target});
+    if let Some(source) = given {
+        body[format!("{target}_steps")] = steps(&format!("--{target}-steps"), &source)?;
+    }
+    if let Some(runbook) = runbook {
+        body["runbook"] = runbook.into();
+    }
+    Ok(body)
+}
+
 /// The key is only sent when it says something: older servers do not know it.
 fn without_ramdisk(mut body: Value, disabled: bool) -> Value {
     if disabled {
@@ -161,23 +205,29 @@ fn without_ramdisk(mut body: Value, disabled: bool) -> Value {
 
 /// Sends the verb and, if asked to, waits for its end.
 pub async fn run(client: &Client, format: Format, verb: Verb) -> Result<(), Failure> {
-    let Request { of, body, goal, secret, instance_info } = verb.request()?;
-    let node = of.node.as_str();
-    if let Some(part) = instance_info {
-        part.set(client, node).await?;
-    }
-    let sent = client.send(Method::PUT, &["nodes", node, "states", "provision"], &[], Some(body)).await;
-    sent.map_err(|failure| match &secret {
-        Some(secret) => failure.without(secret),
-        None => failure,
-    })?;
-    let seen = client.get(&["nodes", node], &[]).await?;
-    let end = match of.wait.limit() {
-        None => seen,
-        Some(limit) => {
-            let named = NodeView::of(&seen).target_provision_state.map(WaitTarget::State);
-            until(client, node, &goal.or(named).unwrap_or(WaitTarget::Rest), limit).await?
+    let risk = verb.risk();
+    let request = verb.request()?;
+    let success = if request.of.wait.limit().is_some() { "done" } else { "accepted" };
+    let view = |node: &Value| status_line(&NodeView::of(node));
+    let one = async |node: &str| request.send(client, node).await;
+    each(client, format, &request.of.nodes, &Act { risk, success }, view, one).await
+}
+
+impl Request {
+    /// Sends it to a node, and returns the node as it is then, or at its end.
+    async fn send(&self, client: &Client, node: &str) -> Result<Value, Failure> {
+        if let Some(part) = &self.instance_info {
+            part.set(client, node).await?;
         }
-    };
-    show(format, &end, |node| status_line(&NodeView::of(node)))
+        let path = ["nodes", node, "states", "provision"];
+        let sent = client.send(Method::PUT, &path, &[], Some(self.body.clone())).await;
+        sent.map_err(|failure| match &self.secret {
+            Some(secret) => failure.without(secret),
+            None => failure,
+        })?;
+        let seen = client.get(&["nodes", node], &[]).await?;
+        let Some(limit) = self.of.wait.limit() else { return Ok(seen) };
+        let named = NodeView::of(&seen).target_provision_state.map(WaitTarget::State);
+        until(client, node, &self.goal.clone().or(named).unwrap_or(WaitTarget::Rest), limit).await
+    }
 }

@@ -2,6 +2,7 @@
 //! `-o json`.
 
 use super::progress::{LogLine, disk_name, disk_pace, disk_phase, headline, log_lines, percent};
+use super::selection::Filter;
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, print};
@@ -17,7 +18,10 @@ use std::io::IsTerminal;
 #[derive(Debug, Args)]
 pub struct Options {
     /// Names or UUIDs; all nodes when none is given.
+    #[arg(conflicts_with = "where")]
     nodes: Vec<String>,
+    #[command(flatten)]
+    filter: Filter,
     /// End when nothing happens to any of them without a request; with code 4 if one of them failed.
     #[arg(long)]
     until_stable: bool,
@@ -87,7 +91,7 @@ impl Options {
 
 async fn look(client: &Client, options: &Options) -> Result<Vec<Value>, Failure> {
     if options.nodes.is_empty() {
-        return client.get_all(&["nodes", "detail"], &[], "nodes").await;
+        return client.get_all(&["nodes", "detail"], &options.filter.query()?, "nodes").await;
     }
     let mut bodies = Vec::with_capacity(options.nodes.len());
     for node in &options.nodes {

@@ -1,0 +1,75 @@
+//! The real API on loopback, with a store in memory and drivers that record their requests; and the built `anneal`
+//! against it.
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+#[path = "../../../api/tests/common/drivers.rs"]
+#[allow(dead_code, missing_docs, reason = "each test program uses a part of it")]
+mod drivers;
+
+use api::{App, Settings};
+use model::{Node, PowerState, ProvisionState};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use store::memory::MemoryStore;
+use store::prelude::*;
+use store::{Clock, Members, SystemClock};
+use uuid::Uuid;
+
+/// A controller.
+pub struct Controller {
+    /// Its URL.
+    pub endpoint: String,
+    /// What the drivers were asked.
+    pub drivers: Arc<drivers::KeptDrivers>,
+    store: Arc<MemoryStore>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Controller {
+    /// One without nodes.
+    pub fn new() -> Self {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let (store, drivers) = (Arc::new(MemoryStore::new()), Arc::new(drivers::KeptDrivers::new()));
+        let app = App {
+            store: store.clone(),
+            clock: Arc::new(SystemClock::default()),
+            drivers: drivers.clone(),
+            bundles: None,
+            images: Default::default(),
+            certificate_key: None,
+            lock_waits: Default::default(),
+            remarks: Default::default(),
+            metrics: Default::default(),
+            members: Members::alone("c1"),
+            settings: Settings::default(),
+        };
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        runtime.spawn(async move { axum::serve(listener, api::router(app)).await });
+        Self { endpoint, drivers, store, runtime }
+    }
+
+    /// Enrols a node of Redfish that is off, in a state; returns its UUID.
+    pub fn with_node(&self, name: &str, state: ProvisionState) -> Uuid {
+        let mut node = Node::enrolled(Uuid::new_v4(), "redfish", SystemClock::default().now());
+        node.name = Some(name.to_owned());
+        node.driver_info.insert("redfish_address".to_owned(), json!("https://bmc"));
+        (node.provision_state, node.power_state) = (state, Some(PowerState::Off));
+        self.runtime.block_on(self.store.create_node(node, Vec::new())).unwrap().uuid
+    }
+
+    /// Exit code, standard output and standard error of `anneal`.
+    pub fn run(&self, words: &[&str]) -> (i32, String, String) {
+        let output = super::common::anneal(&self.endpoint, words, "");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+
+    /// What a command prints for programs.
+    #[track_caller]
+    pub fn json(&self, words: &[&str]) -> Value {
+        let (code, out, err) = self.run(&[words, &["--json"]].concat());
+        assert_eq!(code, 0, "{words:?}: {err}");
+        serde_json::from_str(&out).unwrap()
+    }
+}
