@@ -30,7 +30,9 @@ impl Sender {
     /// Why it did not, without URL and secret.
     pub async fn send(&self, cursor: EventCursor, event: &LoggedEvent, now: Timestamp) -> Result<(), String> {
         let body = api::view_event(cursor, event).to_string();
-        let secret = self.settings.secret()?;
+        let settings = self.settings.clone();
+        let read = tokio::task::spawn_blocking(move || settings.secret()).await;
+        let secret = read.map_err(|error| format!("secret_file: {error}"))??;
         let signed = signature(&secret, now.0.div_euclid(1_000_000), body.as_bytes());
         let request = self.client.post(&self.settings.url).header(CONTENT_TYPE, "application/json");
         let request = request.header(HEADER, signed).header("anneal-webhook", &self.name);
