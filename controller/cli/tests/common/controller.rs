@@ -39,6 +39,7 @@ impl Controller {
             certificate_key: None,
             lock_waits: Default::default(),
             remarks: Default::default(),
+            events: Default::default(),
             metrics: Default::default(),
             members: Members::alone("c1"),
             settings: Settings::default(),
