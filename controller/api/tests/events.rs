@@ -107,7 +107,7 @@ async fn changes_of_users_are_logged_with_their_request() {
 }
 
 #[tokio::test]
-async fn a_cursor_that_is_too_old_is_told_where_to_go_on() {
+async fn the_answer_to_a_cursor_that_is_too_old_says_where_to_go_on() {
     let api = Api::new();
     storied(&api, "n", &["one", "two", "three"]).await;
     let first = api.get("/v1/anneal/events?limit=1").await.is(200).body["next"].clone();
@@ -172,7 +172,7 @@ async fn a_stream_sends_what_is_there_and_then_what_comes() {
 }
 
 #[tokio::test]
-async fn a_stream_tells_where_it_stands_also_by_what_is_not_for_the_client() {
+async fn a_stream_says_where_it_stands_also_by_what_is_not_for_the_client() {
     let api = Api::new();
     let node = storied(&api, "n", &["one"]).await;
     let other = storied(&api, "other", &[]).await;
