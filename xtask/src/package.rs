@@ -143,19 +143,31 @@ fn programs(debug: bool) -> Result<PathBuf> {
         let flags = pairs.iter().map(|(from, to)| format!("{option}={}={to}", from.display()));
         flags.collect::<Vec<_>>().join(" ")
     };
-    sh::run(
-        sh::cargo()
-            .args(["build", "--release", "--locked", "--target", TARGET])
-            .args(["--package", "controllerd", "--package", "cli", "--bins"])
-            // Messages of panics and of assertions in C have paths of sources in them.
-            .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", flags("--remap-path-prefix"))
-            // Names of functions are a tenth of the image, and a panic says file and line without them.
-            .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
-            // A fifth less to pull, for a longer build.
-            .env("CARGO_PROFILE_RELEASE_LTO", "fat")
-            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
-            .env("CFLAGS_x86_64_unknown_linux_gnu", flags("-ffile-prefix-map")),
-    )?;
+    let build = |package: &str, profile: &str| {
+        sh::run(
+            sh::cargo()
+                .args(["build", "--locked", "--target", TARGET, "--profile", profile])
+                .args(["--package", package, "--bins"])
+                // Messages of panics and of assertions in C have paths of sources in them.
+                .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", flags("--remap-path-prefix"))
+                // Names of functions are a tenth of the image, and a panic says file and line without them.
+                .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
+                // Less to pull, for a longer build.
+                .env("CARGO_PROFILE_RELEASE_LTO", "fat")
+                .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
+                .env("CFLAGS_x86_64_unknown_linux_gnu", flags("-ffile-prefix-map")),
+        )
+    };
+    build("controllerd", "release")?;
+    // The profile for small programs: the command line waits for the controller, not for itself.
+    build("cli", "ramdisk")?;
+    let built = sh::target_dir().join(TARGET);
+    let (small, of_release) = (built.join("ramdisk/anneal"), built.join("release/anneal"));
+    if of_release.exists() {
+        // Not written over: cargo has another name for the same file.
+        fs::remove_file(&of_release)?;
+    }
+    fs::copy(small, of_release)?;
     Ok(sh::target_dir().join(TARGET).join("release"))
 }
 
