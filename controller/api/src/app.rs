@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{ApiStore, Clock, Members, NodeQuery, Remarks};
+use store::{ApiStore, Clock, Members, NodeQuery, Remarks, SystemClock};
 
 /// The parts that handlers use.
 #[derive(Clone)]
@@ -46,6 +46,25 @@ pub struct App {
 }
 
 impl App {
+    /// The only controller, of this name, over a store and drivers: by the machine's clock, with default settings, without bundles,
+    /// images, certificates and metrics.
+    pub fn alone(name: &str, store: Arc<dyn ApiStore>, drivers: Arc<dyn DriverQueries>) -> Self {
+        Self {
+            store,
+            drivers,
+            clock: Arc::new(SystemClock::default()),
+            bundles: None,
+            images: ImageStore::default(),
+            certificate_key: None,
+            lock_waits: LockWaits::default(),
+            remarks: Remarks::default(),
+            members: Members::alone(name),
+            events: EventFeed::default(),
+            metrics: MetricsText::default(),
+            settings: Settings::default(),
+        }
+    }
+
     /// The enabled driver of this name.
     ///
     /// # Errors

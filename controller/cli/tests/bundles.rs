@@ -4,7 +4,7 @@
 #[allow(dead_code, missing_docs, reason = "each test program uses a part of it")]
 mod drivers;
 
-use api::{App, BundleStore, Settings};
+use api::{App, BundleStore};
 use bundle::Trust;
 use serde_json::{Value, json};
 use std::fs;
@@ -14,7 +14,6 @@ use std::process::Command;
 use std::sync::Arc;
 use store::memory::MemoryStore;
 use store::prelude::*;
-use store::{Members, SystemClock};
 
 const TEXT: &str = include_str!("../../../docs/bundles.md");
 
@@ -29,18 +28,8 @@ fn controller(shelf: &Path, keys: Vec<bundle::PublicKey>) -> (tokio::runtime::Ru
         let bundle_store =
             BundleStore::open(shelf.into(), Trust::Keys { keys, unsigned: true }, 1 << 20).unwrap();
         let app = App {
-            store,
-            clock: Arc::new(SystemClock::default()),
-            drivers: Arc::new(drivers::KeptDrivers::new()),
             bundles: Some(Arc::new(bundle_store)),
-            images: Default::default(),
-            certificate_key: None,
-            lock_waits: Default::default(),
-            remarks: Default::default(),
-            events: Default::default(),
-            metrics: Default::default(),
-            members: Members::alone("anneal"),
-            settings: Settings::default(),
+            ..App::alone("anneal", store, Arc::new(drivers::KeptDrivers::new()))
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());

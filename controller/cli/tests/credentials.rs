@@ -5,11 +5,10 @@
 mod drivers;
 
 use api::auth::Users;
-use api::{App, Auth, LockWaits, Settings};
+use api::{App, Auth};
 use std::process::Command;
 use std::sync::Arc;
 use store::memory::MemoryStore;
-use store::{Members, SystemClock};
 
 /// The user `op` with the password `right`, by `htpasswd -B -C 4`.
 const USERS: &str = "op:$2y$04$hR7tFoEcqcnhCnVTfTDMIOSLFSQkRHgSUGc72lgitp4dqlN8EHPQy\n";
@@ -17,20 +16,8 @@ const USERS: &str = "op:$2y$04$hR7tFoEcqcnhCnVTfTDMIOSLFSQkRHgSUGc72lgitp4dqlN8E
 fn controller() -> (tokio::runtime::Runtime, String) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let endpoint = runtime.block_on(async {
-        let app = App {
-            store: Arc::new(MemoryStore::new()),
-            clock: Arc::new(SystemClock::default()),
-            drivers: Arc::new(drivers::KeptDrivers::new()),
-            bundles: None,
-            images: Default::default(),
-            certificate_key: None,
-            lock_waits: LockWaits::default(),
-            remarks: Default::default(),
-            events: Default::default(),
-            metrics: Default::default(),
-            members: Members::alone("anneal"),
-            settings: Settings::default(),
-        };
+        let (store, drivers) = (Arc::new(MemoryStore::new()), Arc::new(drivers::KeptDrivers::new()));
+        let app = App::alone("anneal", store, drivers);
         let file = tempfile::NamedTempFile::new().unwrap().into_temp_path().keep().unwrap();
         std::fs::write(&file, USERS).unwrap();
         let router = api::guarded_router(app, Auth::Basic(Arc::new(Users::open(file, None).unwrap())));

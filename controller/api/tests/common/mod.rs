@@ -4,7 +4,7 @@
 pub mod drivers;
 pub mod test_store;
 
-use api::{App, Auth, BundleStore, EventFeed, LockWaits, Settings};
+use api::{App, Auth, BundleStore, EventFeed, Settings};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
@@ -144,21 +144,15 @@ impl Api {
         let bundles = tempfile::tempdir().expect("a directory");
         let drivers = Arc::new(KeptDrivers::new());
         let members = Members::alone("probe-conductor");
+        let bundle_store = BundleStore::open(bundles.path().into(), trust, 2 << 20).expect("a bundle store");
         let app = App {
-            store: store.clone(),
             clock: Arc::new(Ticking(AtomicI64::new(1_795_229_965_688_786))),
-            drivers: drivers.clone(),
-            bundles: Some(Arc::new(
-                BundleStore::open(bundles.path().into(), trust, 2 << 20).expect("a bundle store"),
-            )),
+            bundles: Some(Arc::new(bundle_store)),
             images,
-            certificate_key: None,
-            lock_waits: LockWaits::default(),
-            remarks: Default::default(),
             events,
-            metrics: api::MetricsText::of(String::new),
             members: members.clone(),
             settings: Settings { public_endpoint: "http://127.0.0.1:6385".into(), ..settings },
+            ..App::alone("probe-conductor", store.clone(), drivers.clone())
         };
         Self { store, router: api::guarded_router(app, auth), drivers, bundles, members, _place }
     }

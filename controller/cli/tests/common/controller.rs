@@ -6,13 +6,13 @@
 #[allow(dead_code, missing_docs, reason = "each test program uses a part of it")]
 mod drivers;
 
-use api::{App, Settings};
+use api::App;
 use model::{Node, PowerState, ProvisionState};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use store::memory::MemoryStore;
 use store::prelude::*;
-use store::{Clock, Members, SystemClock};
+use store::{Clock, SystemClock};
 use uuid::Uuid;
 
 /// A controller.
@@ -30,20 +30,7 @@ impl Controller {
     pub fn new() -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (store, drivers) = (Arc::new(MemoryStore::new()), Arc::new(drivers::KeptDrivers::new()));
-        let app = App {
-            store: store.clone(),
-            clock: Arc::new(SystemClock::default()),
-            drivers: drivers.clone(),
-            bundles: None,
-            images: Default::default(),
-            certificate_key: None,
-            lock_waits: Default::default(),
-            remarks: Default::default(),
-            events: Default::default(),
-            metrics: Default::default(),
-            members: Members::alone("c1"),
-            settings: Settings::default(),
-        };
+        let app = App::alone("c1", store.clone(), drivers.clone());
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         runtime.spawn(async move { axum::serve(listener, api::router(app)).await });
