@@ -11,10 +11,28 @@ use crate::output::Format;
 use crate::values::{indirect, steps};
 use crate::view::NodeView;
 use crate::wait::{WaitTarget, status_line, until};
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
+
+/// How steps are given.
+const STEPS: &str = "FILE|-|JSON";
+/// The option that names a runbook, and the field of the request.
+const RUNBOOK: &str = "runbook";
+
+/// What verbs that run steps have in common, besides the steps.
+#[derive(Debug, Args)]
+pub struct Prepared {
+    #[command(flatten)]
+    of: Of,
+    /// The steps of this runbook: name or UUID.
+    #[arg(long)]
+    runbook: Option<String>,
+    /// Do not boot the ramdisk: no step may need it.
+    #[arg(long)]
+    disable_ramdisk: bool,
+}
 
 /// A verb.
 #[derive(Debug, Subcommand)]
@@ -27,21 +45,10 @@ pub enum Verb {
     /// Run the given clean steps on a manageable node.
     Clean {
         #[command(flatten)]
-        of: Of,
+        prepared: Prepared,
         /// Steps, a JSON list of {"interface", "step", "args"}: a file, `-` for standard input, or the JSON itself.
-        #[arg(
-            long,
-            value_name = "FILE|-|JSON",
-            required_unless_present = "runbook",
-            conflicts_with = "runbook"
-        )]
+        #[arg(long, value_name = STEPS, required_unless_present = RUNBOOK, conflicts_with = RUNBOOK)]
         clean_steps: Option<String>,
-        /// The steps of this runbook: name or UUID.
-        #[arg(long)]
-        runbook: Option<String>,
-        /// Do not boot the ramdisk: no step may need it.
-        #[arg(long)]
-        disable_ramdisk: bool,
     },
     /// Stop what is under way; a step that cannot be stopped ends first.
     Abort(Of),
@@ -82,21 +89,10 @@ pub enum Verb {
     /// Run the given service steps on a node in use.
     Service {
         #[command(flatten)]
-        of: Of,
+        prepared: Prepared,
         /// Steps, as with clean.
-        #[arg(
-            long,
-            value_name = "FILE|-|JSON",
-            required_unless_present = "runbook",
-            conflicts_with = "runbook"
-        )]
+        #[arg(long, value_name = STEPS, required_unless_present = RUNBOOK, conflicts_with = RUNBOOK)]
         service_steps: Option<String>,
-        /// The steps of this runbook: name or UUID.
-        #[arg(long)]
-        runbook: Option<String>,
-        /// Do not boot the ramdisk: no step may need it.
-        #[arg(long)]
-        disable_ramdisk: bool,
     },
     /// Go on after a hold.
     Unhold(Of),
@@ -148,13 +144,13 @@ impl Verb {
             Self::Undeploy(of) => to(of, json!({"target": "deleted"}), "available"),
             Self::Unrescue(of) => to(of, json!({"target": "unrescue"}), "active"),
             Self::Adopt(of) => to(of, json!({"target": "adopt"}), "active"),
-            Self::Clean { of, clean_steps, runbook, disable_ramdisk } => {
-                let body = with_steps("clean", clean_steps, runbook)?;
-                to(of, without_ramdisk(body, disable_ramdisk), "manageable")
+            Self::Clean { prepared, clean_steps } => {
+                let body = prepared.body("clean", clean_steps)?;
+                to(prepared.of, body, "manageable")
             }
-            Self::Service { of, service_steps, runbook, disable_ramdisk } => {
-                let body = with_steps("service", service_steps, runbook)?;
-                to(of, without_ramdisk(body, disable_ramdisk), "active")
+            Self::Service { prepared, service_steps } => {
+                let body = prepared.body("service", service_steps)?;
+                to(prepared.of, body, "active")
             }
             Self::Override { of, reason } => {
                 to(of, json!({"target": "available", "reason": reason}), "available")
@@ -183,24 +179,22 @@ fn keys_of_rescue(files: &[PathBuf]) -> Result<Option<InstanceInfo>, Failure> {
     Ok((!keys.is_empty()).then(|| InstanceInfo { keys: &[RESCUE_KEYS], fields: fields() }))
 }
 
-/// A verb that runs steps: those that are given, or those of a runbook.
-fn with_steps(target: &str, given: Option<String>, runbook: Option<String>) -> Result<Value, Failure> {
-    let mut body = json!({"target": target});
-    if let Some(source) = given {
-        body[format!("{target}_steps")] = steps(&format!("--{target}-steps"), &source)?;
+impl Prepared {
+    /// The request: the steps that are given, or those of the runbook.
+    fn body(&self, target: &str, given: Option<String>) -> Result<Value, Failure> {
+        let mut body = json!({"target": target});
+        if let Some(source) = given {
+            body[format!("{target}_steps")] = steps(&format!("--{target}-steps"), &source)?;
+        }
+        if let Some(runbook) = &self.runbook {
+            body[RUNBOOK] = runbook.as_str().into();
+        }
+        // Only sent when it says something: older servers do not know it.
+        if self.disable_ramdisk {
+            body["disable_ramdisk"] = true.into();
+        }
+        Ok(body)
     }
-    if let Some(runbook) = runbook {
-        body["runbook"] = runbook.into();
-    }
-    Ok(body)
-}
-
-/// The key is only sent when it says something: older servers do not know it.
-fn without_ramdisk(mut body: Value, disabled: bool) -> Value {
-    if disabled {
-        body["disable_ramdisk"] = true.into();
-    }
-    body
 }
 
 /// Sends the verb and, if asked to, waits for its end.
