@@ -1,9 +1,10 @@
 //! HTTP to the controller: microversion negotiated, errors as Ironic words them, locked nodes retried.
 
 use crate::credentials::{Credentials, is_loopback};
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 use crate::operator_token;
 use crate::tls::Trust;
+use pinned_tls::chain;
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, RequestBuilder, StatusCode, Url};
 use serde_json::Value;

@@ -84,19 +84,3 @@ Exit codes:
   5  no controller could be reached at the endpoint
   6  not known yet; try again (steps of a node whose agent was never seen)
 With many nodes: 0 if all did what was asked, else the code that every failure would have had alone, or 1 if they differ.";
-
-/// An error with its causes in one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        // Some libraries repeat their source in their own text.
-        if !text.ends_with(&inner_text) {
-            text.push_str(": ");
-            text.push_str(&inner_text);
-        }
-        cause = inner.source();
-    }
-    text
-}

@@ -2,7 +2,7 @@
 
 use crate::connections::Connections;
 use async_trait::async_trait;
-use pinned_tls::{Accept, Pin};
+use pinned_tls::{Accept, Pin, chain};
 use reqwest::{Method, StatusCode, Url};
 use std::time::Duration;
 
@@ -122,16 +122,9 @@ async fn read(mut answer: reqwest::Response, limit: usize) -> Result<Vec<u8>, St
     Ok(bytes)
 }
 
-/// The error with its chain, without the URL (which holds the token).
+/// Without the URL, which holds the token.
 fn describe(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    text
+    chain(&error.without_url())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::settings::Webhook;
 use crate::signature::{HEADER, signature};
 use model::{LoggedEvent, Timestamp};
+use pinned_tls::chain;
 use reqwest::Client;
 use reqwest::header::CONTENT_TYPE;
 use store::EventCursor;
@@ -46,15 +47,8 @@ impl Sender {
 }
 
 fn describe(error: reqwest::Error) -> String {
-    if error.is_timeout() {
-        return "it did not answer in time".to_owned();
+    match error.is_timeout() {
+        true => "it did not answer in time".to_owned(),
+        false => chain(&error.without_url()),
     }
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    text
 }

@@ -5,10 +5,12 @@
 //! as a leaf. Its names and dates are not checked: the clock of a machine that was off for long may be wrong.
 
 mod accept;
+mod causes;
 mod pin;
 mod verifier;
 
 pub use accept::Accept;
+pub use causes::chain;
 pub use pin::{BadPin, Pin};
 
 use rustls::ClientConfig;

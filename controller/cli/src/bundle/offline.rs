@@ -1,9 +1,10 @@
 //! What a vendor does without a controller: keys, building, judging.
 
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 use crate::output::{Format, bytes, fields, show};
 use bundle::build::SigningKey;
 use bundle::{PublicKey, Trust, Verified};
+use pinned_tls::chain;
 use serde_json::{Value, json};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
