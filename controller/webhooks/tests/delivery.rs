@@ -120,6 +120,15 @@ impl World {
         (tokio::spawn(dispatcher.with(backoff).run(stop.clone())), stop)
     }
 
+    /// Wait until the store is like this.
+    async fn until(&self, what: &str, is_so: impl AsyncFn(&MemoryStore) -> bool) {
+        let begun = Instant::now();
+        while !is_so(&self.store).await {
+            assert!(begun.elapsed() < LIMIT, "not so: {what}");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
     /// Write events of these numbers, and one before each that the webhook does not want.
     async fn write(&mut self, numbers: std::ops::Range<usize>) {
         for n in numbers {
@@ -166,9 +175,7 @@ async fn a_receiver_that_fails_half_of_the_time_gets_all_in_order_over_a_change_
     let webhook = world.webhook(&url);
     let (first, stop_first) = world.deliver("a", &webhook, 50);
     let (second, stop_second) = world.deliver("b", &webhook, 50);
-    while world.store.deliveries().await.unwrap().is_empty() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    world.until("it is taken", async |store| !store.deliveries().await.unwrap().is_empty()).await;
     world.write(1..EVENTS / 2).await;
     requests.until("some", |requests| requests.taken().len() > 10).await;
     // The one that delivers stops, and the other goes on; then it too, and the first comes back.
@@ -195,9 +202,7 @@ async fn what_is_never_taken_becomes_a_dead_letter_and_is_tried_again_when_a_use
     };
     let url = receiver(requests.clone(), Box::new(answer)).await;
     let (task, stop) = world.deliver("a", &world.webhook(&url), 3);
-    while world.store.deliveries().await.unwrap().is_empty() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    world.until("it is taken", async |store| !store.deliveries().await.unwrap().is_empty()).await;
     world.write(0..3).await;
     requests.until("the others", |requests| requests.taken().len() >= 2).await;
     assert_eq!(requests.taken(), ["event 0", "event 2"]);
@@ -214,9 +219,11 @@ async fn what_is_never_taken_becomes_a_dead_letter_and_is_tried_again_when_a_use
     let mut taken = requests.taken();
     taken.sort();
     assert_eq!(taken, texts(0..4));
-    while !world.store.dead_letters("cmdb", false, 9).await.unwrap().is_empty() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    world
+        .until("no letter is left", async |store| {
+            store.dead_letters("cmdb", false, 9).await.unwrap().is_empty()
+        })
+        .await;
     stop.cancel();
     task.await.unwrap();
 }
