@@ -68,6 +68,10 @@ impl LogDownload {
     /// Why it is not kept, also when that is why the transport gave up.
     pub async fn end(self, arrived: Result<(), String>) -> Result<(), String> {
         let Self { archive, name, writer, .. } = self;
+        if writer.is_none() && arrived.is_err() {
+            // Nothing is to be written or removed.
+            return arrived;
+        }
         let Writer { pieces, ended } = writer.unwrap_or_else(|| Writer::start(&archive, &name));
         if arrived.is_ok() {
             // A writer that has given up says why below.

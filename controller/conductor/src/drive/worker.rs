@@ -47,6 +47,7 @@ impl Worker {
                     Box::pin(self.conductor.after_panic(&mut pass, &mut panics, &panic)).await;
                     drop(place);
                     tokio::select! {
+                        biased;
                         () = stop.cancelled() => return,
                         () = tokio::time::sleep(panics::pause(&self.conductor.settings)) => continue,
                     }
@@ -55,6 +56,8 @@ impl Worker {
             if let Some(later) = pass.later.take() {
                 drop(place);
                 tokio::select! {
+                    // A process that stops extends no lease; and one seed of the simulation stays one story.
+                    biased;
                     // A lease that is kept expires, so that the next controller waits, too.
                     () = stop.cancelled() => return,
                     () = self.await_turn(&mut pass, later) => continue,
