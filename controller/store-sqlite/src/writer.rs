@@ -29,7 +29,8 @@ use uuid::Uuid;
 /// Name of the thread.
 pub const WRITER: &str = "store-writer";
 
-/// The first time that nothing was to be written for so long, the space of the log is written.
+/// When nothing was to be written for so long, the cache of pages is given back; the first time, the space of the log is
+/// written, too.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// Most calls in one transaction; bounds how long the first of them waits.
@@ -199,17 +200,22 @@ impl Drop for Writer {
 }
 
 fn serve(mut connection: Connection, calls: &mpsc::Receiver<Box<dyn Job>>, cache: &NodeCache, bell: &Bell) {
-    let mut has_log_space = false;
+    let (mut has_log_space, mut rests) = (false, false);
     loop {
-        let first = match calls.recv_timeout(if has_log_space { Duration::MAX } else { IDLE }) {
+        let first = match calls.recv_timeout(if rests { Duration::MAX } else { IDLE }) {
             Ok(first) => first,
             Err(RecvTimeoutError::Timeout) => {
-                connection.path().map(Path::new).inspect(|path| log_space::fill(path));
-                has_log_space = true;
+                if !has_log_space {
+                    connection.path().map(Path::new).inspect(|path| log_space::fill(path));
+                    has_log_space = true;
+                }
+                give_cache_back(&connection);
+                rests = true;
                 continue;
             }
             Err(RecvTimeoutError::Disconnected) => break,
         };
+        rests = false;
         let mut batch: Vec<_> = std::iter::once(first).chain(calls.try_iter().take(BATCH - 1)).collect();
         let committed = commit(&mut connection, &mut batch, cache).map_err(|error| -> Cause {
             tracing::error!(calls = batch.len(), %error, "a transaction failed");
@@ -218,6 +224,13 @@ fn serve(mut connection: Connection, calls: &mpsc::Receiver<Box<dyn Job>>, cache
         for job in batch {
             job.settle(committed.clone(), bell);
         }
+    }
+}
+
+/// SQLite keeps every page that a busy hour touched, up to the limit of its cache, for as long as the connection is open.
+fn give_cache_back(connection: &Connection) {
+    if let Err(error) = connection.execute_batch("PRAGMA shrink_memory") {
+        tracing::warn!(%error, "the writer's cache of pages was not given back");
     }
 }
 
