@@ -6,22 +6,31 @@ use anyhow::{Error, Result};
 use images::{Endpoint, ImageStore, Wanted};
 use model::{Node, ProvisionState, RunKind};
 use std::sync::{Arc, mpsc};
-use store::Store;
+use store::{Members, Store};
 use tokio::runtime::Handle;
 
 /// States of a node whose run deploys an image.
 const DEPLOYING: [ProvisionState; 3] =
     [ProvisionState::Deploying, ProvisionState::DeployWait, ProvisionState::DeployHold];
 
-/// Opens what `[images]` names.
-pub fn open(config: &Config, identity: &Identity, store: Arc<dyn Store>) -> Result<ImageStore> {
+/// How many other controllers the agent that writes an image knows of.
+const OTHERS: usize = 4;
+
+/// Opens what `[images]` names. The members are the controllers that have the same images.
+pub fn open(
+    config: &Config,
+    identity: &Identity,
+    store: Arc<dyn Store>,
+    members: Members,
+) -> Result<ImageStore> {
     let endpoint = config
         .image_endpoint()
         .map(|address| Endpoint { address, pin: (!address.ip().is_loopback()).then(|| identity.pin()) });
     let handle = Handle::current();
     let users = move || in_use(&handle, &store);
     let opened = ImageStore::open(config.images(), config.closed_to_images(), endpoint, users);
-    opened.map_err(Error::msg)
+    let opened = opened.map_err(Error::msg)?;
+    Ok(opened.alongside(move || members.other_agent_apis(OTHERS)))
 }
 
 /// The images that runs deploy now. The threads of the image store ask, some of them from within a runtime of their own: waiting for the
