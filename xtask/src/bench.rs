@@ -61,7 +61,8 @@ fn hwm() -> Result<()> {
     sh::run(&mut Command::new(sh::target_dir().join("release/examples/hwm_bench")))
 }
 
-/// One controller with many simulated nodes: all options are those of `anneal-fleet bench`.
+/// One controller with many simulated nodes: all options are those of `anneal-fleet bench`, or with `--images` those of
+/// `anneal-fleet images`.
 fn fleet(words: &[String]) -> Result<()> {
     sh::run(sh::cargo().args([
         "build",
@@ -73,5 +74,7 @@ fn fleet(words: &[String]) -> Result<()> {
         "controllerd",
     ]))?;
     let program = sh::target_dir().join("release/anneal-fleet");
-    sh::run(Command::new(program).current_dir(sh::root()).arg("bench").args(words))
+    let what = if words.iter().any(|word| word == "--images") { "images" } else { "bench" };
+    let options = words.iter().filter(|word| *word != "--images");
+    sh::run(Command::new(program).current_dir(sh::root()).arg(what).args(options))
 }

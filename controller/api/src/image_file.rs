@@ -38,8 +38,7 @@ async fn image(State(app): State<Arc<App>>, Path(name): Path<String>, headers: H
         images::State::Failed(why) => return Err(ApiError::client(404, why)),
     };
     let etag = format!("\"{name}\"");
-    let file = tokio::fs::File::from_std(file);
-    file::answer(file, bytes, &etag, &headers).await.map_err(|error| {
+    file::answer(file, bytes, &etag, &headers).map_err(|error| {
         tracing::error!(%error, node_uuid = %node.uuid, "an image cannot be read");
         ApiError::client(500, "The controller cannot read the image; see its log.")
     })

@@ -3,6 +3,7 @@
 use crate::common::Api;
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use api::Settings;
+use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, header};
 use http_body_util::BodyExt;
@@ -53,6 +54,16 @@ struct Got {
 }
 
 async fn get(api: &Api, method: &str, name: &str, agent: Option<(&str, &str)>, more: &[(&str, &str)]) -> Got {
+    get_from(&api.router, method, name, agent, more).await
+}
+
+async fn get_from(
+    router: &Router,
+    method: &str,
+    name: &str,
+    agent: Option<(&str, &str)>,
+    more: &[(&str, &str)],
+) -> Got {
     let mut request = Request::builder().method(method).uri(format!("/v1/anneal/images/{name}"));
     if let Some((node, token)) = agent {
         request = request.header(NODE_HEADER, node).header(TOKEN_HEADER, token);
@@ -60,7 +71,7 @@ async fn get(api: &Api, method: &str, name: &str, agent: Option<(&str, &str)>, m
     for (name, value) in more {
         request = request.header(*name, *value);
     }
-    let response = api.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    let response = router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let bytes = response.into_body().collect().await.unwrap().to_bytes().to_vec();
     Got { status, headers, bytes }
@@ -126,6 +137,28 @@ async fn an_image_is_served_to_the_agent_of_the_node_that_deploys_it() {
     ended.run = None;
     api.store.update_node(ended, Vec::new(), None).await.unwrap();
     assert_eq!(get(&api, "GET", &name, agent, &[]).await.status, 404);
+}
+
+/// An agent whose controller dies goes on at another one: with the same name, token and entity tag, from the byte where it was.
+#[tokio::test]
+async fn another_controller_with_the_same_database_goes_on_with_an_image() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a.raw");
+    std::fs::write(&file, IMAGE).unwrap();
+    let (images, others) = (serving(directory.path(), &[]), serving(directory.path(), &[]));
+    let api = Api::serving(images.clone());
+    let another = api.another(others.clone());
+    let (node, token) = deploying(&api, "n", &file, IMAGE).await;
+    let uuid = node.uuid.to_string();
+    let agent = Some((uuid.as_str(), token.as_str()));
+    let name = compared(&images, &node).await;
+    let etag = get(&api, "GET", &name, agent, &[]).await.headers[header::ETAG].to_str().unwrap().to_owned();
+    let rest = [("range", "bytes=9-"), ("if-range", etag.as_str())];
+    assert_eq!(get_from(&another, "GET", &name, agent, &rest).await.status, 503, "it has not got it yet");
+    assert_eq!(compared(&others, &node).await, name);
+    let got = get_from(&another, "GET", &name, agent, &rest).await;
+    assert_eq!((got.status, got.bytes.as_slice()), (206, &IMAGE[9..]));
+    assert_eq!(get_from(&another, "GET", &name, Some((uuid.as_str(), "wrong")), &rest).await.status, 403);
 }
 
 /// What `validate` says of the deploy interface.

@@ -228,5 +228,5 @@ async fn send(path: &Path, headers: &HeaderMap) -> std::io::Result<Response> {
     let length = metadata.len();
     let age = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     let etag = format!("\"{length:x}-{:x}\"", age.as_nanos());
-    file::answer(file, length, &etag, headers).await
+    file::answer(file.into_std().await, length, &etag, headers)
 }

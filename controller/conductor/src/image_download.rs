@@ -108,6 +108,7 @@ impl ImageDownload {
                 if let Some(pin) = offer.pin {
                     anneal["pin"] = json!(pin);
                 }
+                info["anneal_copies"] = json!(offer.copies);
                 put_trust(trust, info);
             }
         }

@@ -135,7 +135,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let metrics = Metrics::new(clock.clone(), members.clone());
     let (store, for_agents) = (metrics.store(own_store.clone()), metrics.store(database.for_agents()));
     let bundles = open_bundles(&config)?;
-    let images = image_store::open(&config, &identity, store.clone())?;
+    let images = image_store::open(&config, &identity, store.clone(), members.clone())?;
     let agents = agent_client(&config, &images);
     let (bmcs, media, remarks) = (open_bmcs(&config), NodeMedia::of(&config), store::Remarks::default());
     let app = api::App {

@@ -21,7 +21,7 @@ mod store;
 mod trust;
 mod wanted;
 
-pub use offer::{Endpoint, ImageOffer};
+pub use offer::{Endpoint, ImageCopy, ImageOffer};
 pub use settings::Settings;
 pub use store::{ImageStore, Ready, State};
 pub use trust::AgentTrust;

@@ -13,6 +13,7 @@ use image_source::{
     SourceError, Trust, checksum, fetch, fetch_small,
 };
 use ipnet::IpNet;
+use model::AgentApi;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -32,6 +33,9 @@ const PIECE: usize = 1 << 20;
 
 /// Images in use: what runs deploy now.
 type Users = dyn Fn() -> Result<Vec<Wanted>, String> + Send + Sync;
+
+/// Where agents reach the other controllers.
+type Others = dyn Fn() -> Vec<AgentApi> + Send + Sync;
 
 /// How an image stands.
 #[derive(Debug)]
@@ -70,6 +74,7 @@ struct Inner {
     endpoint: Option<Endpoint>,
     cache: Option<Cache>,
     users: Box<Users>,
+    others: Box<Others>,
     jobs: Arc<Jobs>,
     /// What lists of digests said, by node: asked anew by each deployment.
     listed: Mutex<HashMap<Uuid, (Wanted, Checksum)>>,
@@ -114,6 +119,7 @@ impl Default for ImageStore {
             endpoint: None,
             cache: None,
             users: Box::new(|| Ok(Vec::new())),
+            others: Box::new(Vec::new),
             jobs: Arc::new(Jobs::new(PATIENCE)),
             listed: Mutex::default(),
             compared: Mutex::default(),
@@ -167,6 +173,12 @@ impl ImageStore {
     pub fn with_limits(self, limits: Limits, patience: Duration) -> Self {
         let inner = Inner { limits, jobs: Arc::new(Jobs::new(patience)), ..self.into_inner() };
         Self(Arc::new(inner))
+    }
+
+    /// With where agents reach the other controllers, which is asked anew for each offer. They serve the same images.
+    #[must_use]
+    pub fn alongside(self, others: impl Fn() -> Vec<AgentApi> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Inner { others: Box::new(others), ..self.into_inner() }))
     }
 
     /// Which hosts controller and agents may ask.
@@ -288,7 +300,7 @@ impl ImageStore {
     /// What the agent gets instead of the image's own URL.
     pub fn offer(&self, ready: &Ready) -> Option<ImageOffer> {
         let endpoint = self.0.endpoint.as_ref()?;
-        Some(ImageOffer::of(endpoint, &ready.name, &ready.checksum, &self.0.hosts))
+        Some(ImageOffer::of(endpoint, &(self.0.others)(), &ready.name, &ready.checksum, &self.0.hosts))
     }
 
     /// The digest, from its list if need be.
@@ -424,6 +436,7 @@ impl Inner {
     fn source(&self, url: ImageUrl) -> Source {
         Source {
             url,
+            copies: Vec::new(),
             trust: self.trust.clone(),
             hosts: self.hosts.clone(),
             limits: self.limits.clone(),

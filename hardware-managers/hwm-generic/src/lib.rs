@@ -45,7 +45,7 @@ mod tpm;
 mod version;
 
 pub use disks::DisksError;
-pub use image::MirrorTrust;
+pub use image::{MirrorTrust, source_of};
 pub use pci::{PciDevice, devices as pci_devices};
 pub use settings::Settings;
 pub use steps::{

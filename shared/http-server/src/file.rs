@@ -1,14 +1,15 @@
 //! A file, or other content of a known length, as an answer: the whole of it, or the range that was asked for (RFC 9110,
 //! section 14).
 
+use crate::file_body::FileBody;
 use crate::range::{Wanted, wanted};
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode, header, response};
-use tokio::fs::File;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
+use std::fs::File;
+use tokio::io::AsyncRead;
 use tokio_util::io::ReaderStream;
 
-/// Bytes read from a file at a time.
+/// Bytes read from content that is no file at a time.
 const CHUNK: usize = 256 << 10;
 
 /// What is to be answered to GET of some content.
@@ -71,21 +72,16 @@ pub fn streamed(
     head.body(Body::from_stream(stream)).map_err(std::io::Error::other)
 }
 
-/// The answer to GET of the first `length` bytes of a file; `etag`, in its quotation marks, names them.
+/// The answer to GET of the first `length` bytes of a file; `etag`, in its quotation marks, names them. Its body is read on
+/// threads that may block.
 ///
 /// # Errors
-/// The file cannot be read at that place.
-pub async fn answer(
-    mut file: File,
-    length: u64,
-    etag: &str,
-    headers: &HeaderMap,
-) -> std::io::Result<Response<Body>> {
+/// `etag` is no header.
+pub fn answer(file: File, length: u64, etag: &str, headers: &HeaderMap) -> std::io::Result<Response<Body>> {
     match ranged(length, etag, headers)? {
         RangeAnswer::Whole(answer) => Ok(answer),
         RangeAnswer::Part { head, start, count } => {
-            file.seek(std::io::SeekFrom::Start(start)).await?;
-            streamed(head, file.take(count))
+            head.body(Body::new(FileBody::new(file, start, count))).map_err(std::io::Error::other)
         }
     }
 }

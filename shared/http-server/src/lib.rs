@@ -12,6 +12,7 @@
 
 mod activity;
 pub mod file;
+mod file_body;
 mod listener;
 mod places;
 mod range;

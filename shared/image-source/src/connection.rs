@@ -52,13 +52,14 @@ impl Drop for Driver {
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// The answer to GET with these headers, after at most [`REDIRECTS`] redirects.
+/// The answer to GET of one of the source's places with these headers, after at most [`REDIRECTS`] redirects.
 pub(super) async fn get(
     source: &Source,
+    place: &ImageUrl,
     connector: &TlsConnector,
     headers: &HeaderMap,
 ) -> Result<Answer, Problem> {
-    let mut url = source.url.clone();
+    let mut url = place.clone();
     for _ in 0..=REDIRECTS {
         let asked = tokio::time::timeout(2 * source.limits.connect, ask(source, connector, &url, headers));
         let answer = match asked.await {
@@ -75,11 +76,11 @@ pub(super) async fn get(
         }
         let location = answer.response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         let next = location.ok_or_else(|| "a redirect without a place".to_owned());
-        let refused = |problem| Problem::Final(SourceError::Fetch { url: source.url.masked(), problem });
+        let refused = |problem| Problem::Final(SourceError::Fetch { url: place.masked(), problem });
         url = next.and_then(|location| url.redirected(location)).map_err(refused)?;
     }
     let problem = format!("more than {REDIRECTS} redirects");
-    Err(Problem::Final(SourceError::Fetch { url: source.url.masked(), problem }))
+    Err(Problem::Final(SourceError::Fetch { url: place.masked(), problem }))
 }
 
 async fn ask(

@@ -3,6 +3,7 @@
 use crate::connection::{Answer, Problem, cause, get};
 use crate::error::SourceError;
 use crate::source::Source;
+use crate::url::ImageUrl;
 use http_body_util::BodyExt;
 use hyper::Response;
 use hyper::body::{Bytes, Incoming};
@@ -10,6 +11,7 @@ use hyper::header::{
     ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_RANGE,
     LAST_MODIFIED, RANGE,
 };
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use tokio_rustls::TlsConnector;
 
@@ -81,9 +83,13 @@ pub trait Receiver {
 pub struct Fetch<'a> {
     source: &'a Source,
     connector: TlsConnector,
+    /// Where the file may still be had; the present one is the first.
+    places: VecDeque<&'a ImageUrl>,
     head: Option<Head>,
     received: u64,
     begun: Instant,
+    /// When a connection last brought bytes and did not stall, or everything began.
+    progress: Instant,
 }
 
 /// How a connection ended.
@@ -91,7 +97,11 @@ enum End {
     Whole,
     /// It broke.
     Broken(String),
+    /// The server has not got the file yet.
+    NotYet(String),
     Stalled(u64),
+    /// The place was given up, and there are others.
+    GivenUp(SourceError),
 }
 
 impl<'a> Fetch<'a> {
@@ -100,8 +110,8 @@ impl<'a> Fetch<'a> {
     /// # Errors
     /// The trust of the source is of no use.
     pub fn new(source: &'a Source) -> Result<Self, SourceError> {
-        let connector = source.connector()?;
-        Ok(Fetch { source, connector, head: None, received: 0, begun: Instant::now() })
+        let (connector, places, begun) = (source.connector()?, source.places().collect(), Instant::now());
+        Ok(Fetch { source, connector, places, head: None, received: 0, begun, progress: begun })
     }
 
     /// Fetches all of it.
@@ -110,39 +120,58 @@ impl<'a> Fetch<'a> {
     /// Why not all of it has come, or what the receiver said.
     pub async fn run<R: Receiver>(&mut self, receiver: &mut R) -> Result<(), R::Error> {
         let mut failures = 0;
-        let mut last;
         loop {
             let before = self.received;
-            match self.connection(receiver).await? {
+            let end = self.connection(receiver).await?;
+            let turns = matches!(end, End::Broken(_) | End::Stalled(_));
+            let last = match end {
                 End::Whole => return Ok(()),
-                End::Broken(problem) => {
-                    last = match self.head.as_ref().and_then(|head| head.length) {
-                        Some(expected) if before > 0 && self.received == before => {
-                            SourceError::Short { url: self.url(), received: self.received, expected }
-                        }
-                        _ => SourceError::Fetch { url: self.url(), problem },
-                    };
-                }
+                End::Broken(problem) => match self.head.as_ref().and_then(|head| head.length) {
+                    Some(expected) if before > 0 && self.received == before => {
+                        SourceError::Short { url: self.url(), received: self.received, expected }
+                    }
+                    _ => SourceError::Fetch { url: self.url(), problem },
+                },
+                End::NotYet(problem) => SourceError::Fetch { url: self.url(), problem },
                 End::Stalled(bytes) => {
                     let seconds = self.source.limits.stall.as_secs();
-                    last = SourceError::Stalled { url: self.url(), bytes, seconds, received: self.received };
+                    SourceError::Stalled { url: self.url(), bytes, seconds, received: self.received }
                 }
-            }
-            failures = if self.received > before && !matches!(last, SourceError::Stalled { .. }) {
-                1
-            } else {
-                failures + 1
+                End::GivenUp(error) => error,
             };
+            if self.received > before && !matches!(last, SourceError::Stalled { .. }) {
+                (failures, self.progress) = (1, Instant::now());
+            } else {
+                failures += 1;
+            }
             receiver.note(&last.to_string());
-            if failures >= self.source.limits.tries {
+            let limits = &self.source.limits;
+            if failures >= limits.tries && self.progress.elapsed() >= limits.patience {
                 return Err(last.into());
             }
             self.pause(failures, &*receiver).await?;
+            // A place that gave bytes is asked once more.
+            if turns && failures > 1 {
+                self.places.rotate_left(1);
+            }
         }
     }
 
+    fn place(&self) -> &'a ImageUrl {
+        self.places.front().copied().unwrap_or(&self.source.url)
+    }
+
     fn url(&self) -> crate::MaskedUrl {
-        self.source.url.masked()
+        self.place().masked()
+    }
+
+    /// Another try at the present place would end like this one.
+    fn give_up(&mut self, error: SourceError) -> Result<End, SourceError> {
+        if self.places.len() < 2 {
+            return Err(error);
+        }
+        self.places.pop_front();
+        Ok(End::GivenUp(error))
     }
 
     async fn pause<R: Receiver>(&self, failures: u32, receiver: &R) -> Result<(), SourceError> {
@@ -178,7 +207,7 @@ impl<'a> Fetch<'a> {
             headers.insert(IF_RANGE, validator);
         }
         let asked = async {
-            let asking = get(self.source, &self.connector, &headers);
+            let asking = get(self.source, self.place(), &self.connector, &headers);
             tokio::pin!(asking);
             loop {
                 match tokio::time::timeout(Duration::from_millis(200), &mut asking).await {
@@ -190,7 +219,7 @@ impl<'a> Fetch<'a> {
         let answer = match asked.await? {
             Ok(answer) => answer,
             Err(Problem::Again(problem)) => return Ok(End::Broken(problem)),
-            Err(Problem::Final(error)) => return Err(error.into()),
+            Err(Problem::Final(error)) => return Ok(self.give_up(error)?),
         };
         let status = answer.response.status().as_u16();
         let skip = match status {
@@ -199,6 +228,7 @@ impl<'a> Fetch<'a> {
                 self.go_on(&answer.response)?;
                 0
             }
+            503 => return Ok(End::NotYet(format!("{} answered 503", answer.url))),
             // An overloaded server may recover.
             408 | 425 | 429 | 500..=599 => {
                 return Ok(End::Broken(format!("{} answered {status}", answer.url)));
@@ -208,7 +238,7 @@ impl<'a> Fetch<'a> {
                 let expected = self.head.as_ref().and_then(|head| head.length).unwrap_or_default();
                 return Err(SourceError::Short { url: self.url(), received: self.received, expected }.into());
             }
-            _ => return Err(SourceError::Status { url: answer.url.masked(), status }.into()),
+            _ => return Ok(self.give_up(SourceError::Status { url: answer.url.masked(), status })?),
         };
         self.body(answer, skip, receiver).await
     }

@@ -4,9 +4,17 @@ use crate::connection::{Problem, cause, get};
 use crate::error::SourceError;
 use crate::fetch::{Head, content_range};
 use crate::source::Source;
+use crate::url::ImageUrl;
 use http_body_util::{BodyExt, Limited};
 use hyper::header::{CONTENT_RANGE, HeaderMap, HeaderValue, IF_RANGE, RANGE};
+use std::cell::Cell;
+use std::time::{Duration, Instant};
 use tokio_rustls::TlsConnector;
+
+/// Longest pause between two tries, in first ones.
+const LONGEST: u32 = 8;
+/// Between two looks at whether to stop.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Reads parts of the file that `head` describes.
 pub struct Ranges<'a> {
@@ -14,18 +22,26 @@ pub struct Ranges<'a> {
     connector: TlsConnector,
     validator: HeaderValue,
     runtime: tokio::runtime::Runtime,
+    /// The place that is asked, by its number among those of the source.
+    at: Cell<usize>,
+    cancelled: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Ranges<'a> {
-    /// `None` when the server gives no parts, or has not said which file it is.
+    /// `None` when the server gives no parts, or has not said which file it is. `cancelled` is asked between two tries.
     ///
     /// # Errors
     /// The trust of the source is of no use.
-    pub fn new(source: &'a Source, head: &Head) -> Result<Option<Self>, SourceError> {
+    pub fn new(
+        source: &'a Source,
+        head: &Head,
+        cancelled: &'a dyn Fn() -> bool,
+    ) -> Result<Option<Self>, SourceError> {
         let Some(validator) = head.validator().filter(|_| head.ranges) else { return Ok(None) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| SourceError::Internal(error.to_string()))?;
-        Ok(Some(Ranges { source, connector: source.connector()?, validator, runtime }))
+        let (connector, at) = (source.connector()?, Cell::new(0));
+        Ok(Some(Ranges { source, connector, validator, runtime, at, cancelled }))
     }
 
     async fn part(&self, offset: u64, length: usize) -> Result<Vec<u8>, Problem> {
@@ -34,7 +50,7 @@ impl<'a> Ranges<'a> {
         let range = HeaderValue::from_str(&format!("bytes={offset}-{last}"));
         headers.insert(RANGE, range.map_err(|error| Problem::Again(error.to_string()))?);
         headers.insert(IF_RANGE, self.validator.clone());
-        let answer = get(self.source, &self.connector, &headers).await?;
+        let answer = get(self.source, self.place(), &self.connector, &headers).await?;
         let (url, status) = (answer.url.masked(), answer.response.status().as_u16());
         let range = answer.response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
         match (status, range.and_then(content_range)) {
@@ -55,23 +71,42 @@ impl<'a> Ranges<'a> {
         Ok(body.to_bytes().to_vec())
     }
 
+    fn place(&self) -> &ImageUrl {
+        self.source.places().nth(self.at.get()).unwrap_or(&self.source.url)
+    }
+
     /// Exactly these bytes of the file.
     ///
     /// # Errors
     /// They cannot be had.
     pub fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, SourceError> {
-        let mut failures = 0;
+        let (begun, limits, places) = (Instant::now(), &self.source.limits, self.source.places().count());
+        // In a row: of any kind, and of those that another try would not change.
+        let (mut failures, mut refusals) = (0, 0);
         loop {
-            match self.runtime.block_on(self.part(offset, length)) {
+            let error = match self.runtime.block_on(self.part(offset, length)) {
                 Ok(part) => return Ok(part),
-                Err(Problem::Final(error)) => return Err(error),
-                Err(Problem::Again(problem)) => {
-                    failures += 1;
-                    if failures >= self.source.limits.tries {
-                        return Err(SourceError::Fetch { url: self.source.url.masked(), problem });
-                    }
-                    std::thread::sleep(self.source.limits.pause * failures);
+                Err(Problem::Final(error)) => {
+                    refusals += 1;
+                    error
                 }
+                Err(Problem::Again(problem)) => {
+                    refusals = 0;
+                    SourceError::Fetch { url: self.place().masked(), problem }
+                }
+            };
+            failures += 1;
+            let out_of_tries = failures >= limits.tries && begun.elapsed() >= limits.patience;
+            if out_of_tries || refusals >= places {
+                return Err(error);
+            }
+            self.at.set((self.at.get() + 1) % places);
+            let until = Instant::now() + limits.pause * failures.min(LONGEST);
+            while Instant::now() < until {
+                if (self.cancelled)() {
+                    return Err(SourceError::Cancelled);
+                }
+                std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
             }
         }
     }

@@ -22,6 +22,8 @@ pub struct Limits {
     pub stall_bytes: u64,
     /// Failures in a row, without a byte between them, after which the mirror is given up.
     pub tries: u32,
+    /// Nothing is given up before this time has passed without progress, however many tries have failed.
+    pub patience: Duration,
     /// Before a further try; twice as long before the one after it.
     pub pause: Duration,
     /// For the whole image.
@@ -35,6 +37,7 @@ impl Default for Limits {
             stall: Duration::from_secs(20),
             stall_bytes: 20 * 1024,
             tries: 5,
+            patience: Duration::ZERO,
             pause: Duration::from_secs(1),
             deadline: None,
         }
@@ -46,13 +49,15 @@ impl Default for Limits {
 pub struct Source {
     /// The file.
     pub url: ImageUrl,
+    /// Where the same file is, too. They are asked in turn while the one before does not give it.
+    pub copies: Vec<ImageUrl>,
     /// Whose certificates mirrors may have.
     pub trust: Trust,
     /// Which hosts may be asked, also after a redirect.
     pub hosts: Hosts,
     /// How long and how often.
     pub limits: Limits,
-    /// Headers that only the host of `url` gets: after a redirect to another one they are left out.
+    /// Headers that only the hosts of `url` and `copies` get: after a redirect to another one they are left out.
     pub headers: RequestHeaders,
 }
 
@@ -79,10 +84,23 @@ impl RequestHeaders {
 }
 
 impl Source {
+    /// Another file, which has no copies, gets none of the headers, and is not awaited with patience.
+    #[must_use]
+    pub fn of_another_file(&self, url: ImageUrl) -> Self {
+        let limits = Limits { patience: Duration::ZERO, ..self.limits.clone() };
+        let (trust, hosts) = (self.trust.clone(), self.hosts.clone());
+        Self { url, copies: Vec::new(), trust, hosts, limits, headers: RequestHeaders::default() }
+    }
+
     /// What a request to `url` has in addition.
     pub(crate) fn headers_for(&self, url: &ImageUrl) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
-        let same = url.is_same_service(&self.url);
+        let same = self.places().any(|place| url.is_same_service(place));
         self.headers.0.iter().filter(move |_| same)
+    }
+
+    /// Where the file is, in the order in which they are asked.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &ImageUrl> {
+        std::iter::once(&self.url).chain(&self.copies)
     }
 
     pub(crate) fn connector(&self) -> Result<TlsConnector, SourceError> {
@@ -100,16 +118,19 @@ mod tests {
         let url = |text: &str| text.parse::<ImageUrl>().expect(text);
         let source = Source {
             url: url("https://a/x"),
+            copies: vec![url("https://copy:1/x")],
             trust: Trust::default(),
             hosts: Hosts::default(),
             limits: Limits::default(),
             headers: RequestHeaders::of([("x-token", "secret")]).expect("headers"),
         };
         let count = |to: &str| source.headers_for(&url(to)).count();
-        assert_eq!((count("https://a/x"), count("https://a:443/y?z")), (1, 1));
-        for other in ["https://b/x", "https://a:444/x", "http://a/x", "https://a.b/x"] {
+        assert_eq!((count("https://a/x"), count("https://a:443/y?z"), count("https://copy:1/z")), (1, 1, 1));
+        for other in ["https://b/x", "https://a:444/x", "http://a/x", "https://a.b/x", "https://copy/x"] {
             assert_eq!(count(other), 0, "{other}");
         }
+        let other = source.of_another_file(url("https://b/y"));
+        assert_eq!((other.places().count(), other.headers_for(&url("https://b/y")).count()), (1, 0));
         assert!(!format!("{source:?}").contains("secret"));
         let problem = RequestHeaders::of([("x-token", "sec\nret")]).expect_err("two lines");
         assert!(!problem.contains("ret"), "{problem}");

@@ -2,6 +2,7 @@
 
 use crate::behaviour::Chance;
 use crate::contact::Contact;
+use crate::fetches::Fetches;
 use crate::firmware::CommandLine;
 use crate::journal::{What, now};
 use crate::machine::Machine;
@@ -118,6 +119,15 @@ impl Agent {
         }
         self.process.finish(&id, ending);
     }
+
+    /// Fetches the image of a command, where images are measured.
+    async fn fetch(self: Arc<Self>, fetches: Arc<Fetches>, image_info: Value, id: String, done: Ending) {
+        let ending = match fetches.take_part(&image_info).await {
+            Ok(()) => done,
+            Err(error) => Ending::failed("ImageDownload", "the image was not fetched", format!("{error:#}")),
+        };
+        self.process.finish(&id, ending);
+    }
 }
 
 impl Work for Agent {
@@ -141,8 +151,14 @@ impl Work for Agent {
             _ => Value::Null,
         };
         let result = step_result(begun.kind, &begun.params["step"], &report);
-        if let Some(me) = self.me.upgrade() {
-            tokio::spawn(me.run(begun.id.to_owned(), Ending::done(Some(result))));
+        let Some(me) = self.me.upgrade() else { return };
+        let (id, done) = (begun.id.to_owned(), Ending::done(Some(result)));
+        match self.machine.shared.fetches.get().filter(|_| step == "write_image") {
+            Some(fetches) => {
+                let image_info = begun.params["step"]["args"]["image_info"].clone();
+                drop(tokio::spawn(me.fetch(fetches.clone(), image_info, id, done)));
+            }
+            None => drop(tokio::spawn(me.run(id, done))),
         }
     }
 

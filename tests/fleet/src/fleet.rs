@@ -4,6 +4,7 @@ use crate::agent::Heard;
 use crate::behaviour::Behaviour;
 use crate::bmc;
 use crate::contact::Endpoint;
+use crate::fetches::Fetches;
 use crate::journal::Journal;
 use crate::machine::Machine;
 use crate::network::{self, Network};
@@ -13,8 +14,8 @@ use contract::certificate;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -55,6 +56,8 @@ pub struct Shared {
     pub journal: Journal,
     /// What happens by chance.
     pub seed: AtomicU64,
+    /// Where images are measured, what agents do instead of writing one.
+    pub fetches: OnceLock<Arc<Fetches>>,
 }
 
 /// The machines. Dropped, all lose their power.
@@ -80,7 +83,7 @@ impl Fleet {
         let tls: Option<TlsAcceptor> =
             setup.bmc_tls.then(certificate::own).transpose()?.map(|(config, _)| config.into());
         let (nodes, seed) = (setup.nodes, AtomicU64::new(seed));
-        let shared = Arc::new(Shared { setup, ports, journal, seed });
+        let shared = Arc::new(Shared { setup, ports, journal, seed, fetches: OnceLock::new() });
         let machines: Vec<_> =
             (0..nodes).map(|number| Arc::new(Machine::new(number, shared.clone()))).collect();
         let mut serving = JoinSet::new();

@@ -12,15 +12,19 @@
 //! here and not in a controller, so several controllers see the same machine. Times and faults are data (`behaviour.rs`), drawn
 //! from a seed. `journal.rs` has every call of a BMC and every command of an agent.
 //!
-//! `sizing` takes one controller from empty to all nodes available. `rounds` gives three controllers on one PostgreSQL the same
+//! `sizing` takes one controller from empty to all nodes available. `images` lets all nodes fetch one image at once.
+//! `image_takeover` kills one of three controllers when every node has half of an image. `rounds` gives three controllers on one PostgreSQL the same
 //! nodes, disturbs one of them, and judges what the nodes saw. `upgrade` replaces all three by another build, one after another.
 
 pub mod agent;
 pub mod behaviour;
 pub mod bmc;
 pub mod contact;
+pub mod fetches;
 pub mod firmware;
 pub mod fleet;
+pub mod image_takeover;
+pub mod images;
 pub mod journal;
 pub mod machine;
 pub mod network;

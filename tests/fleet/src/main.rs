@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand};
 use fleet::behaviour::Behaviour;
 use fleet::contact::Endpoint;
 use fleet::fleet::{Fleet, Setup};
+use fleet::images;
 use fleet::journal::Journal;
 use fleet::network::{Network, mac};
 use fleet::rounds;
@@ -29,6 +30,8 @@ enum What {
     Serve(Serve),
     /// One controller from empty to all nodes available: `cargo xtask bench fleet`.
     Bench(Bench),
+    /// One controller and nodes that fetch one image from it at once: `cargo xtask bench fleet --images`.
+    Images(Images),
     /// Three controllers on one PostgreSQL, one of them killed, frozen or cut off: `cargo xtask soak --part fleet`. Needs root.
     Rounds(Rounds),
     /// Three controllers of one build replaced by another one, one after another: `cargo xtask soak --part upgrade`. Needs root.
@@ -92,6 +95,35 @@ struct Bench {
 }
 
 #[derive(Debug, Args)]
+struct Images {
+    /// Directory with anneal-controller.
+    #[arg(long, default_value = "target/release")]
+    bin_dir: PathBuf,
+    /// Nodes. Goals are held for 20 …
+    #[arg(long, default_value_t = 20)]
+    nodes: u32,
+    /// … and an image of 1024 MiB.
+    #[arg(long, default_value_t = 1024)]
+    mib: usize,
+    /// Rounds: in each one stream of sendfile, then all nodes at once.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Seed of the image, and of what happens by chance; the time by default.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Where the report goes.
+    #[arg(long, default_value = "target/bench-images.json")]
+    report: PathBuf,
+    /// The image, the cache, the database and the log go into a new directory here: a page cache holds the image, or the disk
+    /// is measured.
+    #[arg(long, default_value = "target")]
+    dir: PathBuf,
+    /// Keep that directory.
+    #[arg(long)]
+    keep: bool,
+}
+
+#[derive(Debug, Args)]
 struct Rounds {
     /// Directory with anneal-controller.
     #[arg(long, default_value = "target/release")]
@@ -127,6 +159,7 @@ fn main() -> ExitCode {
     let done = match Command::parse().what {
         What::Serve(options) => serve(&options).map(|()| true),
         What::Bench(options) => measure(&options),
+        What::Images(options) => fetch_images(&options),
         What::Rounds(options) => play(&options),
         What::Upgrade(options) => replace(&options),
     };
@@ -207,6 +240,30 @@ fn measure(options: &Bench) -> Result<bool> {
     let missed = report.missed();
     missed.iter().for_each(|goal| println!("MISSED: {goal}"));
     Ok(missed.is_empty() || options.nodes < 10_000)
+}
+
+fn fetch_images(options: &Images) -> Result<bool> {
+    ensure!(options.rounds > 0 && options.nodes > 0 && options.mib > 0, "no round, no node, or no image");
+    let mut scratch = tempfile::Builder::new();
+    let scratch = scratch.prefix("bench-images-").disable_cleanup(options.keep).tempdir_in(&options.dir)?;
+    let shape = images::Shape {
+        program: options.bin_dir.join("anneal-controller"),
+        nodes: options.nodes,
+        bytes: options.mib << 20,
+        rounds: options.rounds,
+        seed: seed(options.seed)?,
+        limit: Duration::from_secs(1800),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let report = runtime.block_on(images::run(&shape, scratch.path()));
+    // Where a node failed, the others wait for it.
+    runtime.shutdown_background();
+    let report = report?;
+    report.write(&options.report)?;
+    print!("{report}");
+    let missed = report.missed();
+    missed.iter().for_each(|goal| println!("MISSED: {goal}"));
+    Ok(missed.is_empty() || options.nodes < 20 || options.mib < 1024)
 }
 
 fn play(options: &Rounds) -> Result<bool> {

@@ -5,14 +5,17 @@ use crate::network::{mac, number_of};
 use anyhow::{Context, Result, bail, ensure};
 use bench::operator::Operator;
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// Requests at a time.
 const AT_ONCE: usize = 16;
+/// Between two looks at all nodes.
+const LOOK: Duration = Duration::from_millis(500);
 /// Nodes of one page.
 const PAGE: usize = 1000;
 
@@ -71,6 +74,43 @@ pub async fn ask(operator: &Operator, numbers: Vec<u32>, target: &'static str) -
         async move { operator.provision(&crate::network::uuid(number).to_string(), target).await }
     })
     .await
+}
+
+/// Gives these nodes an image, and lets them become available without a cleaning.
+///
+/// # Errors
+/// When the controller refuses one.
+pub async fn give_image(operator: &Operator, numbers: Vec<u32>, url: &str, sha256: &str) -> Result<()> {
+    let image = json!({ "image_source": url, "image_os_hash_algo": "sha256", "image_os_hash_value": sha256 });
+    let patch = Arc::new(json!([
+        { "op": "add", "path": "/instance_info", "value": image },
+        { "op": "add", "path": "/automated_clean", "value": false },
+    ]));
+    let operator = operator.clone();
+    each(numbers, move |number| {
+        let (operator, patch) = (operator.clone(), patch.clone());
+        async move {
+            let path = format!("/v1/nodes/{}", crate::network::uuid(number));
+            operator.call(Method::PATCH, &path, Some(&patch)).await.map(drop)
+        }
+    })
+    .await
+}
+
+/// Waits until all nodes are in this state.
+///
+/// # Errors
+/// When one fails, or time is up.
+pub async fn reach(operator: &Operator, state: &str, limit: Duration) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        let missing = states(operator).await?.values().filter(|of| *of != state).count();
+        if missing == 0 {
+            return Ok(());
+        }
+        ensure!(begun.elapsed() < limit, "{missing} nodes are not {state} within {limit:?}");
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 /// The provision state of every node of the fleet.

@@ -19,8 +19,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// Between two looks at all nodes.
-const LOOK: Duration = Duration::from_millis(500);
 /// Between two pages.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Goals of issue 18, of 10,000 nodes: all of it …
@@ -123,7 +121,7 @@ pub async fn run(shape: &Shape, dir: &Path) -> Result<Report> {
     for (name, verb, state) in PHASES {
         let begun = clock()?;
         operator::ask(&controller.operator, (0..shape.nodes).collect(), verb).await?;
-        reach(&controller, state, shape).await?;
+        operator::reach(&controller.operator, state, shape.limit).await?;
         phases.push(phase(name, begun)?);
     }
     if let Some(ended) = alongside.try_join_next() {
@@ -145,20 +143,6 @@ pub async fn run(shape: &Shape, dir: &Path) -> Result<Report> {
         resident: resident(pid)?,
         simulator_ms: cpu::of_process(std::process::id())?.as_secs_f64() * 1000.0 / nodes,
     })
-}
-
-/// Waits until all nodes are in this state and nothing is under way.
-async fn reach(controller: &Controller, state: &str, shape: &Shape) -> Result<()> {
-    let begun = Instant::now();
-    loop {
-        let states = operator::states(&controller.operator).await?;
-        let missing = states.values().filter(|of| *of != state).count();
-        if missing == 0 {
-            return Ok(());
-        }
-        ensure!(begun.elapsed() < shape.limit, "{missing} nodes are not {state} within {:?}", shape.limit);
-        tokio::time::sleep(LOOK).await;
-    }
 }
 
 /// An operator who looks at a page of 100 nodes again and again, and at the memory of the controller.

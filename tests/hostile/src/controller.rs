@@ -63,24 +63,38 @@ impl Controller {
     /// # Errors
     /// When it does not serve within a minute.
     pub async fn start(program: &Path, dir: &Path, pinned: bool) -> Result<Self> {
+        let mut command = Command::new(if pinned { Path::new("taskset") } else { program });
+        if pinned {
+            command.args(["--cpu-list", "0"]).arg(program);
+        }
+        Self::begin(command, dir, Ipv4Addr::LOCALHOST, "").await
+    }
+
+    /// Starts the `anneal-controller` at `program` with an empty database in `dir`. Nodes reach it at `address`, and `settings` are
+    /// tables of its configuration in addition.
+    ///
+    /// # Errors
+    /// When it does not serve within a minute.
+    pub async fn start_at(program: &Path, dir: &Path, address: Ipv4Addr, settings: &str) -> Result<Self> {
+        Self::begin(Command::new(program), dir, address, settings).await
+    }
+
+    async fn begin(mut command: Command, dir: &Path, address: Ipv4Addr, settings: &str) -> Result<Self> {
         let port = || Ok::<_, anyhow::Error>(SocketAddr::from(([127, 0, 0, 1], free_port()?)));
-        let (operators, agents, boot) = (port()?, port()?, port()?);
+        let (operators, agents, boot) = (port()?, port()?, SocketAddr::from((address, free_port()?)));
         let file = dir.join("boot-file");
         std::fs::write(&file, "no machine of these tests boots it")?;
         let config = dir.join("controller.toml");
         let text = format!(
             "state_dir = {:?}\n[api]\nlisten = [\"{operators}\", \"0.0.0.0:{}\"]\nauth_strategy = \"noauth\"\n[boot]\n\
-             enabled = true\naddress = \"127.0.0.1\"\nhttp_port = {}\ntftp = false\nkernel = {file:?}\n\
-             initramfs = {file:?}\n",
+             enabled = true\naddress = \"{address}\"\nhttp_port = {}\ntftp = false\nkernel = {file:?}\n\
+             initramfs = {file:?}\n{settings}",
             dir.join("state"),
             agents.port(),
             boot.port()
         );
         std::fs::write(&config, text)?;
-        let mut command = Command::new(if pinned { Path::new("taskset") } else { program });
-        if pinned {
-            command.args(["--cpu-list", "0"]).arg(program);
-        }
+        let program = command.get_program().to_string_lossy().into_owned();
         command.arg("--config").arg(&config);
         let process = Daemon::start(&command, &dir.join("controller.log"))?;
         let endpoint = format!("http://{operators}");
@@ -89,7 +103,7 @@ impl Controller {
         let from = |address: Ipv4Addr| Api::from_address(&endpoint, VERSION, PATIENCE, address.into());
         let (operator, of_silent_bmcs) = (Operator::new(&endpoint)?, Operator::of(from(OF_SILENT_BMCS)?));
         let mut started = Self { operator, of_silent_bmcs, api: from(DESK)?, ports, process };
-        started.wait().await.with_context(|| program.display().to_string())?;
+        started.wait().await.with_context(|| program)?;
         Ok(started)
     }
 

@@ -18,8 +18,8 @@ use crate::error::ImageError;
 use crate::hold::Held;
 use crate::record::Record;
 use block::Target;
+use image_source::Source;
 use image_source::{Checksum, ChecksumSource};
-use image_source::{RequestHeaders, Source};
 
 /// Writes the image of `request` to `disk` and verifies it. The disk must be open exclusively.
 ///
@@ -81,7 +81,7 @@ fn checksum(request: &Request, watch: &dyn Watch) -> Result<Checksum, ImageError
         ChecksumSource::Value(checksum) => return Ok(checksum.clone()),
         ChecksumSource::Sums { url, algorithm } => (url, *algorithm),
     };
-    let source = Source { url: url.clone(), headers: RequestHeaders::default(), ..request.source.clone() };
+    let source = request.source.of_another_file(url.clone());
     let text = fetch(&source, image_source::checksum::SUMS_BYTES, watch)?;
     let name = request.source.url.base_name();
     image_source::checksum::find(&text, name, algorithm, request.allow_md5)

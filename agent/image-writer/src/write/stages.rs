@@ -95,7 +95,10 @@ pub(super) fn stream(
         let digest = scope.spawn(move || with(two, || digest(checksum, &pieces)));
         let decoder = scope.spawn(move || {
             let disk = (disk.name(), disk.size());
-            with(three, || decode(request, checksum, disk, Input::new(arrived), [to_disk, to_sum]))
+            let cancelled = || shared.cancelled.load(Ordering::Acquire);
+            with(three, || {
+                decode(request, checksum, disk, Input::new(arrived), [to_disk, to_sum], &cancelled)
+            })
         });
         let writer = scope.spawn(move || with(four, || Drain::new(disk, held, shared, request).run(parts)));
         let sum = scope.spawn(move || with(running, || sum(&parts_to_sum)));
@@ -179,6 +182,7 @@ fn decode(
     disk: (String, u64),
     mut input: Input,
     to: [SyncSender<Part>; 2],
+    cancelled: &dyn Fn() -> bool,
 ) -> Result<(Format, Compression, u64), ImageError> {
     let head = input.head()?;
     let first = input.fill_buf().map_err(|error| ImageError::from_io(error, internal))?;
@@ -197,7 +201,7 @@ fn decode(
     }
     // Within a compressed file there are no ranges.
     let ranges = if compression == Compression::None && format == Format::Qcow2 {
-        Ranges::new(&request.source, &head)?
+        Ranges::new(&request.source, &head, cancelled)?
     } else {
         None
     };

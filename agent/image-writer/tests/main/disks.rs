@@ -112,6 +112,19 @@ pub fn qcow2(options: &[&str], content: &[u8]) -> Vec<u8> {
     std::fs::read(to).expect("an image")
 }
 
+/// A qcow2 file whose tables lie behind all data, as a snapshot's copy of them, and its content of `size` bytes.
+pub fn with_tables_at_its_end(size: usize) -> (Vec<u8>, Vec<u8>) {
+    let mut content = image(size);
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("image");
+    std::fs::write(&path, qcow2(&["-S", "0"], &content)).expect("written");
+    let path = path.to_str().expect("utf-8");
+    run("qemu-img", &["snapshot", "-c", "before", path]);
+    run("qemu-io", &["-f", "qcow2", "-c", "write -P 7 12M 64k", path]);
+    content[12 * MIB..12 * MIB + 65536].fill(7);
+    (std::fs::read(path).expect("read"), content)
+}
+
 pub fn sha256(bytes: &[u8]) -> String {
     let text = packed(&["sha256sum"], bytes);
     String::from_utf8_lossy(&text[..64]).into_owned()
@@ -134,7 +147,14 @@ pub fn request_for(url: &str, checksum: &str) -> Request {
     };
     let url = url.parse().expect("a URL");
     Request {
-        source: Source { url, trust: Trust::default(), hosts, limits, headers: RequestHeaders::default() },
+        source: Source {
+            url,
+            copies: Vec::new(),
+            trust: Trust::default(),
+            hosts,
+            limits,
+            headers: RequestHeaders::default(),
+        },
         checksum: ChecksumSource::of(None, None, Some(checksum), false).expect("a checksum"),
         allow_md5: false,
         format: None,

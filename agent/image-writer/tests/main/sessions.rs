@@ -1,6 +1,6 @@
 //! Connections that break, sessions that go on, and a cancel.
 
-use crate::disks::{MIB, image, old, packed, qcow2, request, sha256};
+use crate::disks::{MIB, image, old, packed, qcow2, request, sha256, with_tables_at_its_end};
 use crate::mirror::{Behaviour, Mirror};
 use block::fake::{FakeDisk, FakeFault};
 use image_writer::{Checkpoint, Phase, Progress, Request, Watch, write};
@@ -58,17 +58,7 @@ fn a_file_that_changes_between_two_connections_is_not_mixed() {
 
 #[test]
 fn tables_at_the_end_of_a_qcow2_file_are_read_by_range() {
-    // A snapshot's copy of the tables lies behind all data.
-    let raw = image(24 * MIB);
-    let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join("image");
-    std::fs::write(&path, qcow2(&["-S", "0"], &raw)).expect("written");
-    let path = path.to_str().expect("utf-8");
-    crate::disks::run("qemu-img", &["snapshot", "-c", "before", path]);
-    crate::disks::run("qemu-io", &["-f", "qcow2", "-c", "write -P 7 12M 64k", path]);
-    let file = std::fs::read(path).expect("read");
-    let mut expected = raw;
-    expected[12 * MIB..12 * MIB + 65536].fill(7);
+    let (file, expected) = with_tables_at_its_end(24 * MIB);
     let mirror = Mirror::good(file.clone());
     let disk = FakeDisk::new(old(32 * MIB), 512, vec![]);
     let record = write(&request(&mirror, &file), &disk, &()).expect("written");

@@ -157,6 +157,12 @@ impl Api {
         Self { store, router: api::guarded_router(app, auth), drivers, bundles, members, _place }
     }
 
+    /// Another controller with the same database, which has these images.
+    pub fn another(&self, images: images::ImageStore) -> Router {
+        let app = App { images, ..App::alone("another-conductor", self.store.clone(), self.drivers.clone()) };
+        api::guarded_router(app, Auth::NoAuth)
+    }
+
     pub async fn raw(&self, request: Request<Body>) -> Answer {
         let response = self.router.clone().oneshot(request).await.expect("the router never fails");
         let (parts, body) = response.into_parts();

@@ -10,7 +10,7 @@ use conductor::agent_client::AgentClient;
 use conductor::decision::Outcome;
 use image_source::{Algorithm, Digest};
 use images::{Endpoint, ImageStore};
-use model::{CatalogueStep, Node, PlannedStep, ProvisionState, RunKind, Verb};
+use model::{AgentApi, CatalogueStep, Node, PlannedStep, ProvisionState, RunKind, Verb};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +37,15 @@ fn serving(directory: &Path) -> ImageStore {
     };
     let endpoint = Endpoint { address: ([192, 0, 2, 9], 6385).into(), pin: Some("sha256:00".into()) };
     let never = vec!["192.0.2.9/32".parse().unwrap(), "10.0.0.0/8".parse().unwrap()];
-    ImageStore::open(settings, never, Some(endpoint), || Ok(Vec::new())).unwrap()
+    let store = ImageStore::open(settings, never, Some(endpoint), || Ok(Vec::new())).unwrap();
+    store.alongside(|| {
+        let of = |url: &str| AgentApi {
+            url: url.to_owned(),
+            pin_sha256: Some("aa".repeat(32)),
+            gives_addresses: false,
+        };
+        vec![of("https://192.0.2.8:6385"), of("https://name.without.address:6385")]
+    })
 }
 
 fn image_of(node: &mut Node, source: &str, digest: &str) {
@@ -75,7 +83,14 @@ async fn the_agent_gets_the_controllers_copy_and_the_operators_fields_stay() {
     assert_eq!((&info["os_hash_algo"], &info["os_hash_value"]), (&json!("sha256"), &json!(sha256(IMAGE))));
     let anneal = &info["anneal"];
     assert_eq!(anneal["pin"], "sha256:00");
-    assert_eq!(anneal["hosts"], json!(["127.0.0.1/32", "192.0.2.9"]));
+    assert_eq!(anneal["hosts"], json!(["127.0.0.1/32", "192.0.2.9", "192.0.2.8"]));
+    let pin = format!("sha256:{}", "aa".repeat(32));
+    let copy = format!("https://192.0.2.8:6385/v1/anneal/images/{name}");
+    assert_eq!(
+        info["anneal_copies"],
+        json!([{"url": copy, "pin": pin}]),
+        "where it is when this controller dies"
+    );
     assert_eq!(anneal["never_hosts"], json!(["10.0.0.0/8"]));
     assert_eq!(anneal["headers"]["x-anneal-node"], json!(node.uuid));
     let token = anneal["headers"]["x-anneal-agent-token"].as_str().expect("a token").to_owned();

@@ -8,4 +8,5 @@ mod write;
 
 pub(crate) use root_disk::Machine;
 pub use trust::MirrorTrust;
+pub use write::source_of;
 pub(crate) use write::{arguments, run};

@@ -7,16 +7,20 @@ use super::watch::StepWatch;
 use agent_protocol::deployment::WrittenDisk;
 use hwm_sdk::protocol::Level;
 use hwm_sdk::{Argument, StepCall, StepContext, StepError, StepOutcome};
-use image_writer::source::{Host, RequestHeaders, Source};
+use image_writer::source::{Host, RequestHeaders, Source, pin};
 use image_writer::{
     CHECKPOINT_BYTES, Checkpoint, ChecksumSource, Format, Hosts, ImageError, ImageUrl, Limits, Request,
-    SourceError, configdrive,
+    SourceError, Trust, configdrive,
 };
 use root_device::{DiskIdentity, Rules};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+/// How long a controller that has the image may be away. Where one dies, another one that has not got the image yet needs the time
+/// to fetch it.
+const PATIENCE: Duration = Duration::from_secs(600);
 const IMAGE_INFO: &str = "image_info";
 const CONFIGDRIVE: &str = "configdrive";
 
@@ -29,7 +33,7 @@ const ARGUMENTS: &[Argument] = &[
                       pins (fingerprints by host) and pin (fingerprint of the host of the URL) of mirrors, \
                       allow_md5, disk (serial, wwn): the disk of the deployment before, \
                       smallest_root_disk (bytes: without hints no smaller disk is taken), and root_device_strict: \
-                      several disks that fit are an error",
+                      several disks that fit are an error. anneal_copies has URL and pin of the image at other controllers",
         required: true,
         schema: || json!({"type": "object"}),
     },
@@ -63,6 +67,17 @@ struct ImageInfo {
     image_server_auth_strategy: Option<String>,
     image_request_authorization: Option<Value>,
     anneal: Addition,
+    /// Where our controllers have the image, besides the URL. Not a member of `anneal`: a ramdisk that is older refuses what it
+    /// does not know there, and leaves this alone.
+    anneal_copies: Option<Vec<ImageCopy>>,
+}
+
+/// The image at another controller.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ImageCopy {
+    url: String,
+    pin: Option<String>,
 }
 
 /// What our controller adds.
@@ -96,15 +111,27 @@ fn wrong(name: &str, problem: impl Into<String>) -> StepError {
     StepError::Argument { name: name.to_owned(), problem: problem.into() }
 }
 
+fn parse(image_info: &Value) -> Result<ImageInfo, StepError> {
+    // What serde would say of a wrong value may contain it.
+    ImageInfo::deserialize(image_info).map_err(|_| wrong(IMAGE_INFO, "a member is of the wrong kind"))
+}
+
+/// Where an image comes from that a controller describes like this, where the agent was started without other trust.
+///
+/// # Errors
+/// What is wrong with the description.
+pub fn source_of(image_info: &Value) -> Result<Source, StepError> {
+    let request = request(&parse(image_info)?, &MirrorTrust::None, &StepContext::new())?;
+    Ok(request.source)
+}
+
 /// Writes the image of the call to the root disk.
 pub(crate) fn run(
     machine: &Machine,
     call: &StepCall,
     context: &StepContext,
 ) -> Result<StepOutcome, StepError> {
-    // What serde would say of a wrong value may contain it.
-    let info: ImageInfo = Deserialize::deserialize(&call.args[IMAGE_INFO])
-        .map_err(|_| wrong(IMAGE_INFO, "a member is of the wrong kind"))?;
+    let info = parse(&call.args[IMAGE_INFO])?;
     let mut request = request(&info, machine.mirrors, context)?;
     request.configdrive = drive(call.args.get(CONFIGDRIVE), &request, &StepWatch::new(context, None))?;
     let interrupted = request.checkpoint.as_ref().map(|checkpoint| &checkpoint.disk);
@@ -189,19 +216,39 @@ fn request(info: &ImageInfo, mirrors: &MirrorTrust, context: &StepContext) -> Re
         allow_md5,
     );
     let checksum = checksum.map_err(|problem| of_image(&format!("checksum: {problem}")))?;
-    let (limits, hosts) = (Limits::default(), hosts(&info.anneal)?);
+    let hosts = hosts(&info.anneal)?;
     let sent =
         Sent { ca: info.anneal.ca.as_deref(), pins: &info.anneal.pins, pin: info.anneal.pin.as_deref() };
-    let trust = trust(sent, &url, mirrors).map_err(|problem| of_image(&problem))?;
+    let mut trust = trust(sent, &url, mirrors).map_err(|problem| of_image(&problem))?;
+    let (copies, limits) = match &info.anneal_copies {
+        None => (Vec::new(), Limits::default()),
+        Some(copies) => (
+            with_copies(copies, &mut trust)
+                .map_err(|problem| of_image(&format!("anneal_copies: {problem}")))?,
+            Limits { patience: PATIENCE, ..Limits::default() },
+        ),
+    };
     let headers = info.anneal.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let headers =
         RequestHeaders::of(headers).map_err(|problem| of_image(&format!("anneal.headers: {problem}")))?;
     let checkpoint = context.checkpoint().and_then(|saved| Checkpoint::deserialize(saved).ok());
-    let source = Source { url, trust, hosts, limits, headers };
+    let source = Source { url, copies, trust, hosts, limits, headers };
     let checkpoint_every = CHECKPOINT_BYTES;
     // The disk is not chosen yet.
     let disk = None;
     Ok(Request { source, checksum, allow_md5, format, configdrive: None, disk, checkpoint_every, checkpoint })
+}
+
+/// The URLs of the copies; each may have its certificate.
+fn with_copies(copies: &[ImageCopy], trust: &mut Trust) -> Result<Vec<ImageUrl>, String> {
+    let one = |copy: &ImageCopy| -> Result<ImageUrl, String> {
+        let url: ImageUrl = copy.url.parse()?;
+        if let Some(text) = &copy.pin {
+            trust.pins.add(url.host(), pin(text)?);
+        }
+        Ok(url)
+    };
+    copies.iter().map(one).collect()
 }
 
 fn hosts(addition: &Addition) -> Result<Hosts, StepError> {
@@ -224,9 +271,7 @@ fn drive(value: Option<&Value>, request: &Request, watch: &StepWatch) -> Result<
         Some(_) => return Err(of_drive("it is not text".to_owned())),
     };
     let bytes = if text.contains("://") {
-        let url = text.parse().map_err(of_drive)?;
-        // Its host may be another one, which must not get the headers for the image.
-        let source = Source { url, headers: RequestHeaders::default(), ..request.source.clone() };
+        let source = request.source.of_another_file(text.parse().map_err(of_drive)?);
         let most = usize::try_from(configdrive::LARGEST_FILE).unwrap_or(usize::MAX);
         let fetched = image_writer::fetch(&source, most, watch);
         fetched.and_then(|bytes| configdrive::from_file(bytes).map_err(ImageError::ConfigDrive))
@@ -242,7 +287,6 @@ fn drive(value: Option<&Value>, request: &Request, watch: &StepWatch) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use image_writer::Trust;
 
     fn info(change: impl FnOnce(&mut Value)) -> Result<Request, StepError> {
         // As a real Ironic sends it (transcripts/deploy_direct.jsonl, request 16).
@@ -262,6 +306,19 @@ mod tests {
         let request = info(|_| ()).expect("a request");
         assert_eq!(request.source.url.to_string(), "http://10.77.0.1:8080/cloud.raw");
         assert_eq!((request.format, request.source.trust), (Some(Format::Raw), Trust::default()));
+    }
+
+    /// As the conductor's test of an image of the controller has it.
+    #[test]
+    fn copies_at_other_controllers_are_awaited_and_known_by_their_certificates() {
+        let pin = format!("sha256:{}", "aa".repeat(32));
+        let copies = json!([{"url": "https://192.0.2.8:6385/v1/anneal/images/x", "pin": pin}]);
+        let source = info(|all| all["anneal_copies"] = copies).expect("a request").source;
+        assert_eq!(source.copies, ["https://192.0.2.8:6385/v1/anneal/images/x".parse().expect("a URL")]);
+        assert!(source.trust.pins.get("192.0.2.8").is_some());
+        assert_eq!(source.limits.patience, PATIENCE);
+        let source = info(|_| ()).expect("a request").source;
+        assert_eq!((source.copies.len(), source.limits.patience), (0, Duration::ZERO), "a mirror");
     }
 
     /// As the conductor's test of a rebuild has it.
@@ -293,6 +350,12 @@ mod tests {
             ("anneal", json!({"hosts": ["*"]}), "anneal.hosts"),
             ("anneal", json!({"never_hosts": ["a"]}), "anneal.never_hosts"),
             ("anneal", json!({"headers": {"x-token": "a\nsecret"}}), "anneal.headers"),
+            ("anneal_copies", json!([{"url": "ftp://u:secret@h/x"}]), "anneal_copies: ftp:// is not fetched"),
+            (
+                "anneal_copies",
+                json!([{"url": "https://h/x", "pin": "secret"}]),
+                "anneal_copies: it is no fingerprint",
+            ),
         ] {
             let error = info(|all| all[member] = value).expect_err(expected).to_string();
             assert!(error.contains(expected) && !error.contains("secret"), "{error}");

@@ -117,6 +117,7 @@ pub fn source(url: &str, trust: Trust) -> Source {
     };
     Source {
         url: url.parse().expect("a URL"),
+        copies: Vec::new(),
         trust,
         hosts: Hosts { rules, never: Vec::new() },
         limits,

@@ -48,6 +48,7 @@ pub fn source(url: &str) -> Result<Source> {
     let url = url.parse().map_err(anyhow::Error::msg)?;
     Ok(Source {
         url,
+        copies: Vec::new(),
         trust: Trust::default(),
         hosts,
         limits: Limits::default(),

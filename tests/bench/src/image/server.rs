@@ -53,6 +53,14 @@ impl Drop for Server {
 pub fn child(dir: &Path) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?);
+    serve(&listener, dir)
+}
+
+/// Serves the files of `dir` with `sendfile`, each client on a thread of its own, without end.
+///
+/// # Errors
+/// When no client can connect any more.
+pub fn serve(listener: &TcpListener, dir: &Path) -> Result<()> {
     std::thread::scope(|scope| {
         for stream in listener.incoming() {
             let stream = stream?;

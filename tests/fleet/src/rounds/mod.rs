@@ -61,7 +61,7 @@ pub fn run(program: &Path, shape: &Shape) -> Result<Vec<Outcome>> {
 }
 
 async fn all(room: &Netns, program: &Path, shape: &Shape) -> Result<Vec<Outcome>> {
-    let mut place = Place::start(room, program, shape.nodes, Behaviour::default()).await?;
+    let mut place = Place::start(room, program, "", shape.nodes, Behaviour::default()).await?;
     let outcomes = several(&mut place, shape).await;
     let is_good = |outcomes: &Vec<Outcome>| outcomes.iter().all(|one| one.verdict.violations.is_empty());
     if !outcomes.as_ref().is_ok_and(is_good) {

@@ -79,11 +79,18 @@ pub struct Place {
 }
 
 impl Place {
-    /// Starts PostgreSQL, three controllers that run `program`, and so many nodes that behave so, which are manageable at the end.
+    /// Starts PostgreSQL, three controllers that run `program`, with these tables of their configuration in addition, and so many
+    /// nodes that behave so, which are manageable at the end.
     ///
     /// # Errors
     /// When something cannot be started.
-    pub async fn start(room: &Netns, program: &Path, nodes: u32, behaviour: Behaviour) -> Result<Self> {
+    pub async fn start(
+        room: &Netns,
+        program: &Path,
+        settings: &str,
+        nodes: u32,
+        behaviour: Behaviour,
+    ) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("fleet-").tempdir()?;
         // The server itself is not disturbed here.
         let server = Server::with(Durability::None, &["listen_addresses=*"]);
@@ -93,7 +100,7 @@ impl Place {
         std::fs::write(&file, "no machine of these tests boots it")?;
         let mut controllers = Vec::new();
         for index in 0..NAMES.len() {
-            controllers.push(Controller::new(room, index, program, dir.path(), &database)?);
+            controllers.push(Controller::new(room, index, program, settings, dir.path(), &database)?);
         }
         for controller in &mut controllers {
             share_key(dir.path(), controller.name)?;
@@ -246,7 +253,14 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> Result<bool>) -> Resu
 }
 
 impl Controller {
-    fn new(room: &Netns, index: usize, program: &Path, dir: &Path, database: &str) -> Result<Self> {
+    fn new(
+        room: &Netns,
+        index: usize,
+        program: &Path,
+        settings: &str,
+        dir: &Path,
+        database: &str,
+    ) -> Result<Self> {
         let name = *NAMES.get(index).context("a name")?;
         let number = u8::try_from(index + 1)?;
         let (near, address) = (Ipv4Addr::new(10, 99, number, 1), Ipv4Addr::new(10, 99, number, 2));
@@ -264,7 +278,7 @@ impl Controller {
              url = \"postgres://postgres@{near}:5432/{database}?sslmode=disable\"\n[api]\n\
              listen = [\"{address}:{}\"]\nsocket = {:?}\n[bmc]\nsend_passwords_over_plain_http = true\n[boot]\n\
              enabled = true\naddress = \"{address}\"\nhttp_port = {}\ntftp = false\nkernel = {file:?}\n\
-             initramfs = {file:?}\n",
+             initramfs = {file:?}\n{settings}",
             dir.join(name),
             dir.join("key"),
             PORTS.0,

@@ -9,15 +9,12 @@
 pub mod replacement;
 
 use crate::behaviour::Behaviour;
-use crate::network::uuid;
 use crate::operator;
 use crate::rounds::judge::{self, Record, Verdict};
 use crate::rounds::place::{self, Place};
 use anyhow::{Context, Result, ensure};
 use lab::net::Netns;
 use replacement::{Plan, Replaced};
-use reqwest::Method;
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -106,7 +103,7 @@ pub fn run(shape: &Shape<'_>) -> Result<Outcome> {
 async fn one(room: &Netns, shape: &Shape<'_>) -> Result<Outcome> {
     let mut behaviour = Behaviour::default();
     behaviour.agent.step_ms = STEP_MS;
-    let mut place = Place::start(room, shape.old, shape.nodes, behaviour).await?;
+    let mut place = Place::start(room, shape.old, "", shape.nodes, behaviour).await?;
     let outcome = upgrade(&mut place, shape).await;
     if !outcome.as_ref().is_ok_and(|outcome| outcome.violations().is_empty()) {
         println!("the logs of the controllers are in {}", place.keep().display());
@@ -158,23 +155,7 @@ async fn upgrade(place: &mut Place, shape: &Shape<'_>) -> Result<Outcome> {
 /// The nodes that are to be deployed get an image and become available: without a cleaning, whose steps would take long.
 async fn make_ready(place: &Place, numbers: Vec<u32>) -> Result<()> {
     let operator = place.controllers[0].operator.clone();
-    let patching = operator.clone();
-    operator::each(numbers.clone(), move |number| {
-        let operator = patching.clone();
-        async move {
-            let image = json!({
-                "image_source": "http://images.example/cloud.raw",
-                "image_os_hash_algo": "sha256",
-                "image_os_hash_value": SHA256,
-            });
-            let patch = json!([
-                { "op": "add", "path": "/instance_info", "value": image },
-                { "op": "add", "path": "/automated_clean", "value": false },
-            ]);
-            operator.call(Method::PATCH, &format!("/v1/nodes/{}", uuid(number)), Some(&patch)).await.map(drop)
-        }
-    })
-    .await?;
+    operator::give_image(&operator, numbers.clone(), "http://images.example/cloud.raw", SHA256).await?;
     operator::ask(&operator, numbers, "provide").await?;
     place.are("available", is_deployed).await
 }
