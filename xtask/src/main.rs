@@ -60,7 +60,9 @@ tasks:
            api: what one controller does with many nodes [--peer ironic] [--nodes N]
            [--seconds N] [--report FILE]
            fleet: one controller from empty to all simulated nodes available
-           [--nodes N] [--behaviour FILE] [--seed N] [--report FILE]
+           [--nodes N] [--behaviour FILE] [--seed N] [--report FILE];
+           with --images nodes that fetch one image at once
+           [--nodes N] [--mib N] [--rounds N] [--seed N] [--report FILE]
            hwm: what an external hardware manager costs its host
   fuzz     libFuzzer over the parsers of what drives, disks, managers and
            bundles say, ten minutes each [--seconds N] [NAME ...]

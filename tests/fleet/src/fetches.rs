@@ -35,7 +35,9 @@ impl Fetches {
 
     /// Waits until all agents have half of the image; a second time it lets them go on. Blocks.
     pub fn meet_at_half(&self) {
-        self.half.iter().for_each(|half| drop(half.wait()));
+        if let Some(half) = &self.half {
+            half.wait();
+        }
     }
 
     /// Fetches in which a try failed.
