@@ -72,7 +72,7 @@ timed!(NodeStore {
     async fn nodes() -> Result<Vec<Node>>;
     async fn node_page(query: NodeQuery) -> Result<NodePage>;
     async fn node_page_once(query: NodeQuery) -> Result<NodePage>;
-    async fn count_nodes(field: NodeField, project: Option<&str>) -> Result<BTreeMap<FieldValue, usize>>;
+    async fn count_nodes(fields: &[NodeField], project: Option<&str>) -> Result<BTreeMap<Vec<FieldValue>, usize>>;
     async fn nodes_in(states: &[ProvisionState]) -> Result<Vec<Node>>;
     async fn delete_node(uuid: Uuid, version: u64, events: Vec<Event>) -> Result<()>;
     async fn history(node: Uuid) -> Result<Vec<Event>>;

@@ -54,10 +54,10 @@ impl NodeStore for PostgresStore {
 
     async fn count_nodes(
         &self,
-        field: NodeField,
+        fields: &[NodeField],
         project: Option<&str>,
-    ) -> Result<BTreeMap<FieldValue, usize>> {
-        self.database.read(|client, _| Box::pin(node_list::count(client, field, project))).await
+    ) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
+        self.database.read(|client, _| Box::pin(node_list::count(client, fields, project))).await
     }
 
     async fn nodes_in(&self, states: &[ProvisionState]) -> Result<Vec<Node>> {

@@ -69,11 +69,11 @@ impl NodeStore for SqliteStore {
 
     async fn count_nodes(
         &self,
-        field: NodeField,
+        fields: &[NodeField],
         project: Option<&str>,
-    ) -> Result<BTreeMap<FieldValue, usize>> {
-        let project = project.map(str::to_owned);
-        self.readers.read(move |connection| node_list::count(connection, field, project.as_deref())).await
+    ) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
+        let (fields, project) = (fields.to_vec(), project.map(str::to_owned));
+        self.readers.read(move |connection| node_list::count(connection, &fields, project.as_deref())).await
     }
 
     async fn nodes_in(&self, states: &[ProvisionState]) -> Result<Vec<Node>> {

@@ -38,12 +38,13 @@ pub trait NodeStore: Send + Sync {
     async fn node_page_once(&self, query: NodeQuery) -> Result<NodePage> {
         self.node_page(query).await
     }
-    /// How many nodes of `project` (or of all) have each value of a field, from the index of the field.
+    /// How many nodes of `project` (or of all) have each combination of values of these fields, of which there is at least one. The
+    /// index of the first field is read, and no document.
     async fn count_nodes(
         &self,
-        field: NodeField,
+        fields: &[NodeField],
         project: Option<&str>,
-    ) -> Result<BTreeMap<FieldValue, usize>>;
+    ) -> Result<BTreeMap<Vec<FieldValue>, usize>>;
     /// The nodes in these states, ordered as [`NodeStore::nodes`].
     async fn nodes_in(&self, states: &[ProvisionState]) -> Result<Vec<Node>> {
         let mut nodes = self.nodes().await?;

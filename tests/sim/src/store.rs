@@ -177,10 +177,10 @@ impl NodeStore for WatchedStore {
 
     async fn count_nodes(
         &self,
-        field: NodeField,
+        fields: &[NodeField],
         project: Option<&str>,
-    ) -> Result<BTreeMap<FieldValue, usize>> {
-        self.read(self.world.disk.count_nodes(field, project)).await
+    ) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
+        self.read(self.world.disk.count_nodes(fields, project)).await
     }
 
     async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {

@@ -118,12 +118,12 @@ impl NodeStore for ProjectScopedStore {
     }
     async fn count_nodes(
         &self,
-        field: NodeField,
+        fields: &[NodeField],
         project: Option<&str>,
-    ) -> Result<BTreeMap<FieldValue, usize>> {
+    ) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
         match self.project.as_deref() {
             Some(own) if project.is_none_or(|asked| asked == own) => {
-                self.store.count_nodes(field, Some(own)).await
+                self.store.count_nodes(fields, Some(own)).await
             }
             _ => Ok(BTreeMap::new()),
         }

@@ -12,6 +12,7 @@ use crate::value::{Kind, Value};
 use std::collections::BTreeMap;
 use store::{FieldValue, NodeField, NodeFilter, NodePage, NodeQuery, Result};
 use stored_secrets::DatabaseKey;
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 /// The page that a query asks for.
@@ -91,29 +92,36 @@ pub fn has_project(project: &str, of: &str) -> Condition {
     Condition::new(format!("({of}owner = $ OR {of}lessee = $)"), [project.clone(), project])
 }
 
-/// How many nodes have each value of a field.
+/// How many nodes have each combination of values of these fields.
 pub async fn count(
     client: &Client,
-    field: NodeField,
+    fields: &[NodeField],
     project: Option<&str>,
-) -> Result<BTreeMap<FieldValue, usize>> {
-    let column = field.name();
+) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
+    let columns: Vec<_> = fields.iter().map(|field| field.name()).collect();
+    let columns = columns.join(", ");
     let sql = format!(
-        "SELECT {column}, count(*) FROM node
-            WHERE $1::text IS NULL OR owner = $1 OR lessee = $1 GROUP BY {column}"
+        "SELECT count(*), {columns} FROM node
+            WHERE $1::text IS NULL OR owner = $1 OR lessee = $1 GROUP BY {columns}"
     );
     let project = project.map(text::stored);
     let found = rows(client, &sql, &[&project.as_deref()]).await;
     let found = found.map_err(failed("counting nodes"))?;
     let count = |row| {
-        let value = match kind_of_node_field(field) {
-            Kind::Text => cell::<Option<&str>>(row, 0)?.map(|value| FieldValue::Text(text::read(value))),
-            Kind::Number => cell::<Option<i64>>(row, 0)?.map(FieldValue::Number),
-            Kind::Bool => cell::<Option<bool>>(row, 0)?.map(FieldValue::Bool),
-            Kind::Uuid => cell::<Option<Uuid>>(row, 0)?.map(|uuid| FieldValue::Text(uuid.to_string())),
-        };
-        let count: i64 = cell(row, 1)?;
-        Ok((value.unwrap_or(FieldValue::Null), usize::try_from(count).unwrap_or_default()))
+        let values = fields.iter().enumerate().map(|(index, field)| field_value(row, index + 1, *field));
+        let count: i64 = cell(row, 0)?;
+        Ok((values.collect::<Result<_>>()?, usize::try_from(count).unwrap_or_default()))
     };
     found.iter().map(count).collect()
+}
+
+/// The value of a field in a column of a row.
+fn field_value(row: &Row, index: usize, field: NodeField) -> Result<FieldValue> {
+    let value = match kind_of_node_field(field) {
+        Kind::Text => cell::<Option<&str>>(row, index)?.map(|value| FieldValue::Text(text::read(value))),
+        Kind::Number => cell::<Option<i64>>(row, index)?.map(FieldValue::Number),
+        Kind::Bool => cell::<Option<bool>>(row, index)?.map(FieldValue::Bool),
+        Kind::Uuid => cell::<Option<Uuid>>(row, index)?.map(|uuid| FieldValue::Text(uuid.to_string())),
+    };
+    Ok(value.unwrap_or(FieldValue::Null))
 }

@@ -19,26 +19,29 @@ pub fn page(connection: &Connection, reading: &Reading, query: &NodeQuery) -> Re
     Ok(NodePage { nodes: node::by_uuids(connection, reading, &found)?, more })
 }
 
-/// How many nodes have each value of a field.
+/// How many nodes have each combination of values of these fields.
 pub fn count(
     connection: &Connection,
-    field: NodeField,
+    fields: &[NodeField],
     project: Option<&str>,
-) -> Result<BTreeMap<FieldValue, usize>> {
-    let Sort { column, range } = sort_by(field);
-    let (from, condition) = match project {
-        None => (range.index, range.condition),
-        Some(project) => {
+) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
+    let (from, condition) = match (project, fields.first()) {
+        (None, first) => (first.map_or_else(all, |first| sort_by(*first).range).index, Condition::all([])),
+        (Some(project), _) => {
             let range = of_project(project);
             (format!("{}{OF_PROJECT}", range.index), range.condition)
         }
     };
-    let sql = format!("SELECT {column}, count(*) FROM {from} WHERE {} GROUP BY {column}", condition.sql);
-    let read = || -> rusqlite::Result<BTreeMap<FieldValue, usize>> {
+    let columns: Vec<String> = fields.iter().map(|field| sort_by(*field).column).collect();
+    let columns = columns.join(", ");
+    let sql = format!("SELECT count(*), {columns} FROM {from} WHERE {} GROUP BY {columns}", condition.sql);
+    let read = || -> rusqlite::Result<BTreeMap<Vec<FieldValue>, usize>> {
         let mut statement = connection.prepare_cached(&sql)?;
         let counts = statement.query_map(params_from_iter(&condition.params), |row| {
-            let count: i64 = row.get(1)?;
-            Ok((field_value(field, row.get(0)?), usize::try_from(count).unwrap_or_default()))
+            let count: i64 = row.get(0)?;
+            let value = |(index, field): (usize, &NodeField)| Ok(field_value(*field, row.get(index + 1)?));
+            let values: rusqlite::Result<_> = fields.iter().enumerate().map(value).collect();
+            Ok((values?, usize::try_from(count).unwrap_or_default()))
         })?;
         counts.collect()
     };

@@ -106,14 +106,15 @@ impl NodeStore for MemoryStore {
 
     async fn count_nodes(
         &self,
-        field: NodeField,
+        fields: &[NodeField],
         project: Option<&str>,
-    ) -> Result<BTreeMap<FieldValue, usize>> {
+    ) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
         let filter =
             project.map_or_else(NodeFilter::default, |project| NodeFilter::default().within(project));
         let mut counts = BTreeMap::new();
         for row in self.state().nodes.values().filter(|row| filter.matches(&row.node)) {
-            *counts.entry(field.read(&row.node)).or_default() += 1;
+            let values = fields.iter().map(|field| field.read(&row.node)).collect();
+            *counts.entry(values).or_default() += 1;
         }
         Ok(counts)
     }
