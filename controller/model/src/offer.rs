@@ -27,6 +27,16 @@ impl Risk {
             Self::Trust => "trust",
         }
     }
+
+    /// What a user must know before it is too late, without a subject.
+    pub fn consequence(self) -> &'static str {
+        match self {
+            Self::Erase => "its disks are erased",
+            Self::Overwrite => "its disks are overwritten",
+            Self::Interrupt => "what runs on it is interrupted",
+            Self::Trust => "it enters service with what is on its disks",
+        }
+    }
 }
 
 /// A verb that the state of a node takes.

@@ -96,11 +96,13 @@ async fn by_conductor(call: &Call, nodes: usize) -> Result<BTreeMap<FieldValue, 
     Ok(counts)
 }
 
-/// How many controllers could drive the nodes of a group.
+/// How many controllers could drive the nodes of a group: its own, or else those of no group.
 fn eligible(group: &FieldValue, alive: &[ConductorReport]) -> usize {
-    let group = name(group);
-    let of_group = |one: &&ConductorReport| one.group.as_deref().unwrap_or_default() == group;
-    alive.iter().filter(of_group).count()
+    let of_group = |wanted: Option<&str>| alive.iter().filter(|one| one.group.as_deref() == wanted).count();
+    match of_group(Some(name(group))) {
+        0 => of_group(None),
+        own => own,
+    }
 }
 
 fn name(group: &FieldValue) -> &str {

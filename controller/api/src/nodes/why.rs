@@ -64,6 +64,7 @@ pub(crate) fn advice(node: &Node, advice: &Advice) -> Value {
         "command": command.line(&named),
         "does": does,
         "action": command.action(),
+        "verb": command.target().filter(|_| command.action() == "verb"),
         "target": command.target(),
     })
 }
