@@ -88,7 +88,7 @@ impl NodeFeed {
     /// once. It is fresh if the reading began after `since`.
     pub(crate) async fn fleet<E>(
         &self,
-        grant: &Option<Grant>,
+        grant: Option<&Grant>,
         since: Instant,
         read: impl Future<Output = Result<Value, E>> + Send,
     ) -> Result<Reading, E> {
@@ -96,11 +96,11 @@ impl NodeFeed {
         let now = Instant::now();
         // Of users that come no more nothing stays for long.
         fleets.retain(|(_, kept)| now.duration_since(kept.at) < SHARED);
-        if let Some((_, kept)) = fleets.iter().find(|(of, _)| of == grant) {
+        if let Some((_, kept)) = fleets.iter().find(|(of, _)| of.as_ref() == grant) {
             return Ok(Reading { shown: kept.fleet.clone(), is_fresh: kept.at >= since });
         }
         let fleet = Arc::new(read.await?);
-        fleets.push((grant.clone(), Kept { at: now, fleet: fleet.clone() }));
+        fleets.push((grant.cloned(), Kept { at: now, fleet: fleet.clone() }));
         Ok(Reading { shown: fleet, is_fresh: true })
     }
 }

@@ -134,16 +134,16 @@ impl<S: Subject> Live<S> {
     /// The next part, and whether it is the last. `None`: the stream is over.
     async fn part(&mut self) -> Option<(String, bool)> {
         if let Some(first) = self.next.take() {
-            return Some((format!("{RETRY}{}", self.event(first)), false));
+            return Some((format!("{RETRY}{}", event::<S>(&first)), false));
         }
         let quiet_until = Instant::now() + KEEP_ALIVE;
         loop {
             let now = Instant::now();
-            if now >= self.until {
-                return None;
-            }
             if now >= quiet_until {
                 return Some((COMMENT.to_owned(), false));
+            }
+            if now >= self.until {
+                return None;
             }
             let look_at = self.sent_at + LOOK;
             let heard = tokio::time::timeout_at(quiet_until.min(look_at), self.listener.changed()).await;

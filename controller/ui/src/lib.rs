@@ -10,6 +10,7 @@
 mod file;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use axum::middleware::map_response;
@@ -47,7 +48,7 @@ pub fn in_front_of(api: Router) -> Router {
             "/ui/{*path}",
             get(|Path(path): Path<String>, headers: HeaderMap| async move { answer(&path, &headers) }),
         )
-        .layer(map_response(with_headers))
+        .layer(map_response(with_headers::<Body>))
         .fallback_service(api)
 }
 
@@ -59,7 +60,7 @@ async fn with_headers<B>(mut response: Response<B>) -> Response<B> {
 }
 
 /// The file for a path below [`ROOT`].
-fn answer(path: &str, headers: &HeaderMap) -> Response<axum::body::Body> {
+fn answer(path: &str, headers: &HeaderMap) -> Response<Body> {
     match File::of(path) {
         Some(file) => file.answer(headers),
         None => {
@@ -73,7 +74,7 @@ fn answer(path: &str, headers: &HeaderMap) -> Response<axum::body::Body> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::body::{Body, Bytes, to_bytes};
+    use axum::body::{Bytes, to_bytes};
     use axum::http::{Method, Request};
     use flate2::read::GzDecoder;
     use std::io::Read;

@@ -212,19 +212,20 @@ impl Guard {
     /// The caller, by credentials or by a session.
     async fn caller(
         &self,
-        request: &Request,
+        method: &Method,
+        headers: &HeaderMap,
+        origin: RequestOrigin,
         presented: &mut PresentedCookie,
     ) -> Result<Identity, Response<Body>> {
-        if !request.headers().contains_key(header::AUTHORIZATION)
+        if !headers.contains_key(header::AUTHORIZATION)
             && let Some((identity, _)) =
                 of_session(&self.auth, &self.sessions, presented, self.app.clock.now())
         {
-            self.check_site(request.method(), presented)?;
+            self.check_site(method, presented)?;
             presented.counts = true;
             return Ok(identity);
         }
-        let origin = RequestOrigin::of(request.extensions());
-        identify(&self.auth, request.headers(), origin).await
+        identify(&self.auth, headers, origin).await
     }
 
     /// Whether the page itself sent a request that has the cookie of a session: a browser adds the cookie to whatever any page sends.
@@ -246,7 +247,8 @@ impl Guard {
         request: &mut Request,
         presented: &mut PresentedCookie,
     ) -> Result<Identity, Response<Body>> {
-        let identity = self.caller(request, presented).await?;
+        let origin = RequestOrigin::of(request.extensions());
+        let identity = self.caller(&self.method, request.headers(), origin, presented).await?;
         if let Some(peer) = request.extensions().get::<Peer>() {
             peer.authenticated();
         }

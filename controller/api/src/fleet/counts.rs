@@ -56,7 +56,7 @@ pub async fn read(call: &Call) -> Result<Counts, ApiError> {
 impl Counts {
     /// How many nodes are in one of these states.
     pub fn in_states(&self, states: &[ProvisionState]) -> usize {
-        states.iter().filter_map(|state| self.states.get(&state.as_str().into())).sum()
+        states.iter().filter_map(|state| self.states.get(&FieldValue::from(state.as_str()))).sum()
     }
 }
 

@@ -4,7 +4,6 @@
 mod counts;
 mod need;
 
-use crate::auth::Grant;
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
@@ -45,8 +44,7 @@ impl Subject for Fleet {
     }
 
     async fn read_for_stream(&self, call: &Call, since: Instant) -> Result<Option<Reading>, ApiError> {
-        let grant: &Option<Grant> = &call.identity.grant;
-        call.app.nodes.fleet(grant, since, read(call)).await.map(Some)
+        call.app.nodes.fleet(call.identity.grant.as_ref(), since, read(call)).await.map(Some)
     }
 }
 
