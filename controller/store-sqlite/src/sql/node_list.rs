@@ -25,6 +25,22 @@ pub fn count(
     fields: &[NodeField],
     project: Option<&str>,
 ) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
+    let Condition { sql, params } = counting(fields, project);
+    let read = || -> rusqlite::Result<BTreeMap<Vec<FieldValue>, usize>> {
+        let mut statement = connection.prepare_cached(&sql)?;
+        let counts = statement.query_map(params_from_iter(&params), |row| {
+            let count: i64 = row.get(0)?;
+            let value = |(index, field): (usize, &NodeField)| Ok(field_value(*field, row.get(index + 1)?));
+            let values: rusqlite::Result<_> = fields.iter().enumerate().map(value).collect();
+            Ok((values?, usize::try_from(count).unwrap_or_default()))
+        })?;
+        counts.collect()
+    };
+    read().map_err(failed("counting nodes"))
+}
+
+/// The statement that counts.
+pub(super) fn counting(fields: &[NodeField], project: Option<&str>) -> Condition {
     let (from, condition) = match (project, fields.first()) {
         (None, first) => (first.map_or_else(all, |first| sort_by(*first).range).index, Condition::all([])),
         (Some(project), _) => {
@@ -35,17 +51,7 @@ pub fn count(
     let columns: Vec<String> = fields.iter().map(|field| sort_by(*field).column).collect();
     let columns = columns.join(", ");
     let sql = format!("SELECT count(*), {columns} FROM {from} WHERE {} GROUP BY {columns}", condition.sql);
-    let read = || -> rusqlite::Result<BTreeMap<Vec<FieldValue>, usize>> {
-        let mut statement = connection.prepare_cached(&sql)?;
-        let counts = statement.query_map(params_from_iter(&condition.params), |row| {
-            let count: i64 = row.get(0)?;
-            let value = |(index, field): (usize, &NodeField)| Ok(field_value(*field, row.get(index + 1)?));
-            let values: rusqlite::Result<_> = fields.iter().enumerate().map(value).collect();
-            Ok((values?, usize::try_from(count).unwrap_or_default()))
-        })?;
-        counts.collect()
-    };
-    read().map_err(failed("counting nodes"))
+    Condition { sql, ..condition }
 }
 
 const OF_PROJECT: &str = " CROSS JOIN node_list l ON l.created_at = p.created_at AND l.uuid = p.uuid";
