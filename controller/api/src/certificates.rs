@@ -90,8 +90,11 @@ async fn keys(call: &Call) -> Result<Vec<PublicKey>, ApiError> {
     let own = own.ok_or_else(|| ApiError::client(404, "This controller certifies nothing."))?;
     let unreadable = |error| StoreError::caused("a change of the key of certificates cannot be read", error);
     let changes = call.app.store.key_changes().await?;
-    let changes: Vec<SignedKeyChange> =
-        changes.iter().map(|change| serde_json::from_str(change)).collect::<Result<_, _>>().map_err(unreadable)?;
+    let changes: Vec<SignedKeyChange> = changes
+        .iter()
+        .map(|change| serde_json::from_str(change))
+        .collect::<Result<_, _>>()
+        .map_err(unreadable)?;
     Ok(keys_from(own, &changes).unwrap_or_else(|_| vec![own]))
 }
 

@@ -78,8 +78,8 @@ async fn identified(front: Front, mut request: Request) -> Response<Body> {
 /// Every row of the API, in the order of its documents.
 pub fn endpoints() -> Vec<Endpoint> {
     use crate::{
-        bundles, certificates, drivers, events, fleet, health, image_file, metrics, nodes, openapi, resources,
-        rights, root, session, webhooks,
+        bundles, certificates, drivers, events, fleet, health, image_file, metrics, nodes, openapi,
+        resources, rights, root, session, webhooks,
     };
     [
         root::endpoints(),

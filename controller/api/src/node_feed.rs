@@ -74,7 +74,9 @@ impl NodeFeed {
         let mut heard = self.0.heard();
         let receiver = match node {
             None => heard.any.subscribe(),
-            Some(node) => heard.of.entry(node).or_insert_with(|| watch::Sender::new(Instant::now())).subscribe(),
+            Some(node) => {
+                heard.of.entry(node).or_insert_with(|| watch::Sender::new(Instant::now())).subscribe()
+            }
         };
         if !heard.runs {
             heard.runs = true;

@@ -43,7 +43,8 @@ async fn of_node(Path(ident): Path<String>, call: Call) -> Reply {
     let verbs: Vec<Value> = offers.into_iter().map(|offer| verb(&call, &node, offer, &usual)).collect();
     let power: Vec<Value> = PowerTarget::ALL.into_iter().map(|target| power(&call, &node, target)).collect();
     let may = |policy: &str| call.may(policy, &node);
-    let of_node = policy::names().filter(|name| name.starts_with("baremetal:node:") || name.starts_with("anneal:node:"));
+    let of_node = policy::names()
+        .filter(|name| name.starts_with("baremetal:node:") || name.starts_with("anneal:node:"));
     Ok(json(
         200,
         &json!({

@@ -72,12 +72,13 @@ async fn begin(
             }
         }
         (None, None, Some(token)) => sessions.take_link(token, now).ok_or_else(|| {
-            ApiError::client(401, "This link was used, or is older than a minute: \"anneal ui\" prints another.")
+            ApiError::client(
+                401,
+                "This link was used, or is older than a minute: \"anneal ui\" prints another.",
+            )
         })?,
         _ => {
-            return Err(ApiError::invalid(
-                "A login needs \"user\" and \"password\", or \"link\" alone.",
-            ));
+            return Err(ApiError::invalid("A login needs \"user\" and \"password\", or \"link\" alone."));
         }
     };
     let user = user.unwrap_or_default();
@@ -110,7 +111,10 @@ async fn end(
     if let Some((_, session)) = of_session(&auth, sessions, &presented, call.now()) {
         let (cookie, csrf) = (presented.value.as_deref(), presented.csrf.as_deref());
         if !sessions.is_csrf(cookie.unwrap_or_default(), csrf.unwrap_or_default()) {
-            return Err(ApiError::client(403, format!("A logout needs the token of its login ({CSRF_HEADER}).")));
+            return Err(ApiError::client(
+                403,
+                format!("A logout needs the token of its login ({CSRF_HEADER})."),
+            ));
         }
         sessions.end(&session, call.now());
     }
@@ -159,7 +163,9 @@ pub(crate) fn who(identity: &Identity) -> Value {
 fn check_on(call: &Call) -> Result<(), ApiError> {
     match call.app.sessions.are_on() {
         true => Ok(()),
-        false => Err(ApiError::client(404, "This address serves no page and has no sessions ([ui] enabled).")),
+        false => {
+            Err(ApiError::client(404, "This address serves no page and has no sessions ([ui] enabled)."))
+        }
     }
 }
 

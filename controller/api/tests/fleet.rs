@@ -37,7 +37,10 @@ async fn nodes_are_counted_by_state_owner_class_and_conductor() {
     }
     api.node_with("owned", ProvisionState::Active, of_owner("p1")).await;
     let fleet = api.get("/v1/anneal/fleet").await.is(200).body;
-    assert_eq!((&fleet["nodes"], &fleet["maintenance"], &fleet["retired"]), (&json!(6), &json!(1), &json!(1)));
+    assert_eq!(
+        (&fleet["nodes"], &fleet["maintenance"], &fleet["retired"]),
+        (&json!(6), &json!(1), &json!(1))
+    );
     let expected = [
         ("provision_state", json!("manageable"), 5),
         ("provision_state", json!("active"), 1),
@@ -51,7 +54,10 @@ async fn nodes_are_counted_by_state_owner_class_and_conductor() {
         assert_eq!(count(&fleet, field, &value), nodes, "{field} {value}: {fleet}");
     }
     assert_eq!(fleet["counts"]["provision_state"][0]["value"], "manageable", "the largest comes first");
-    assert_eq!(fleet["others"], json!({"provision_state": 0, "owner": 0, "resource_class": 0, "conductor": 0}));
+    assert_eq!(
+        fleet["others"],
+        json!({"provision_state": 0, "owner": 0, "resource_class": 0, "conductor": 0})
+    );
 }
 
 fn report(hostname: &str, group: Option<&str>) -> ConductorReport {
@@ -115,8 +121,12 @@ async fn what_needs_someone_is_named_with_the_reason_and_the_way_out() {
     api.node_with("repaired", ProvisionState::Manageable, repaired).await;
     let fleet = api.get("/v1/anneal/fleet").await.is(200).body;
     let needs = &fleet["needs"];
-    let named: Vec<_> =
-        needs["nodes"].as_array().unwrap().iter().map(|node| (node["name"].clone(), node["kind"].clone())).collect();
+    let named: Vec<_> = needs["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|node| (node["name"].clone(), node["kind"].clone()))
+        .collect();
     let expected = [("failed", "failed"), ("held", "held"), ("late", "overdue"), ("repaired", "maintenance")];
     assert_eq!(named, expected.map(|(name, kind)| (json!(name), json!(kind))));
     assert_eq!(needs["counts"], json!({"failed": 1, "held": 1, "overdue": 1, "maintenance": 2}));
@@ -130,7 +140,8 @@ async fn what_needs_someone_is_named_with_the_reason_and_the_way_out() {
     assert_eq!(node(1)["commands"][0]["verb"], "unhold");
     assert!(node(2)["reason"].as_str().unwrap().contains("no controller has looked at it"), "{}", node(2));
     assert_eq!(node(3)["reason"], "in maintenance: a fan");
-    let leaves = node(3)["commands"].as_array().unwrap().iter().find(|one| one["action"] == "unset_maintenance");
+    let leaves =
+        node(3)["commands"].as_array().unwrap().iter().find(|one| one["action"] == "unset_maintenance");
     assert_eq!(leaves.unwrap()["verb"], Value::Null);
 }
 
@@ -185,7 +196,8 @@ async fn a_search_finds_names_and_uuids_in_any_case_and_goes_on_in_pages() {
     }
     let found = async |query: &str| {
         let page = api.get(&format!("/v1/anneal/nodes?{query}")).await.is(200).body;
-        let names = page["nodes"].as_array().unwrap().iter().map(|node| node["name"].clone()).collect::<Vec<_>>();
+        let names =
+            page["nodes"].as_array().unwrap().iter().map(|node| node["name"].clone()).collect::<Vec<_>>();
         (names, page["next"].as_str().map(str::to_owned))
     };
     assert_eq!(found("search=RACK7&sort_key=name").await.0, ["Rack7-a", "rack7-b"]);

@@ -49,7 +49,8 @@ impl Page {
     fn new() -> Self {
         let files = tempfile::tempdir().unwrap();
         let hash = hash("right");
-        std::fs::write(files.path().join("htpasswd"), format!("alice:{hash}\nbob:{hash}\nteam:{hash}\n")).unwrap();
+        std::fs::write(files.path().join("htpasswd"), format!("alice:{hash}\nbob:{hash}\nteam:{hash}\n"))
+            .unwrap();
         std::fs::write(files.path().join("roles"), "alice: admin\nbob: reader\nteam: member p1\n").unwrap();
         let users = Users::open(files.path().join("htpasswd"), Some(files.path().join("roles"))).unwrap();
         Self::with(Auth::Basic(Arc::new(users)), files)
@@ -324,9 +325,8 @@ async fn a_link_logs_in_once_without_users() {
     page.app.sessions.serve_at(format!("http://{HOST}"));
     let link = ask().await.is(201).body;
     let token = link["url"].as_str().unwrap().strip_prefix("http://127.0.0.1:6385/ui/#link=").unwrap();
-    let log_in = async |token: &str| {
-        page.ask("POST", "/v1/anneal/session", &[], Some(json!({"link": token}))).await
-    };
+    let log_in =
+        async |token: &str| page.ask("POST", "/v1/anneal/session", &[], Some(json!({"link": token}))).await;
     log_in("another").await.is(401);
     let answer = log_in(token).await.is(201);
     assert_eq!((&answer.body["user"], &answer.body["role"]), (&json!("carol"), &json!("admin")));
@@ -350,7 +350,8 @@ async fn a_link_logs_in_once_without_users() {
     log_in(&token).await.is(201);
     // A new operator token ends sessions.
     let other = OperatorToken::new("0".repeat(64), PathBuf::from("/state/operator.token"));
-    let changed = api::loopback_router(page.app.clone(), Auth::Token(Arc::new(other)), OriginCheck::default());
+    let changed =
+        api::loopback_router(page.app.clone(), Auth::Token(Arc::new(other)), OriginCheck::default());
     page.ask_at(&changed, "GET", "/v1/nodes", &login.reading(), None).await.is(401);
 }
 
@@ -400,7 +401,11 @@ async fn a_login_is_in_the_audit_log_and_its_secrets_are_in_no_log() {
     page.change(&login.whole()).await.is(202);
     page.try_login("alice", "a wrong one").await.is(401);
     let lines = logins();
-    assert_eq!((&lines[0]["user"], &lines[0]["address"]), (&json!("alice"), &json!("127.0.0.1")), "{lines:?}");
+    assert_eq!(
+        (&lines[0]["fields"]["user"], &lines[0]["fields"]["address"]),
+        (&json!("alice"), &json!("127.0.0.1")),
+        "{lines:?}"
+    );
     let all = Value::from(log.lines()).to_string();
     let value = login.cookie.split('=').nth(1).unwrap();
     for secret in [value, &login.csrf, "a wrong one"] {

@@ -51,7 +51,8 @@ mod tests {
              provide    yes      its disks are erased\n\
              power off  no       your role\n"
         );
-        let own = caller(&json!({"user": "alice", "role": "reader", "project": null, "policies": ["a", "b"]}));
+        let own =
+            caller(&json!({"user": "alice", "role": "reader", "project": null, "policies": ["a", "b"]}));
         assert!(own.contains("alice") && own.ends_with("a\nb\n"), "{own}");
     }
 }

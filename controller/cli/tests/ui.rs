@@ -36,7 +36,10 @@ fn the_link_logs_a_browser_in_once() {
 #[test]
 fn a_controller_without_a_login_has_a_page_without_a_link() {
     let controller = Controller::new();
-    assert_eq!(controller.json(&["ui"]), json!({"url": format!("{}/ui/", controller.endpoint), "expires_at": null}));
+    assert_eq!(
+        controller.json(&["ui"]),
+        json!({"url": format!("{}/ui/", controller.endpoint), "expires_at": null})
+    );
 }
 
 #[test]

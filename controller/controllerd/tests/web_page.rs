@@ -70,7 +70,8 @@ impl Controller {
     }
 
     fn ask(&self, method: Method, path: &str) -> RequestBuilder {
-        let client = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        let client =
+            Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         client.request(method, format!("http://127.0.0.1:{}{path}", self.port))
     }
 
@@ -79,7 +80,8 @@ impl Controller {
     }
 
     async fn enrol(&self, cookie: &str, csrf: &str) -> StatusCode {
-        let request = self.ask(Method::POST, "/v1/nodes").header("cookie", cookie).header("anneal-csrf", csrf);
+        let request =
+            self.ask(Method::POST, "/v1/nodes").header("cookie", cookie).header("anneal-csrf", csrf);
         request.json(&json!({"driver": "fake-hardware"})).send().await.unwrap().status()
     }
 }
@@ -102,7 +104,8 @@ async fn without_users_a_link_opens_the_page_and_the_session_outlives_a_restart(
     assert_eq!(root["name"], "OpenStack Ironic API", "the root stays the API's");
 
     let token = std::fs::read_to_string(controller.state("operator.token")).unwrap();
-    let ask = controller.ask(Method::POST, "/v1/anneal/session/links").basic_auth("carol", Some(token.trim()));
+    let ask =
+        controller.ask(Method::POST, "/v1/anneal/session/links").basic_auth("carol", Some(token.trim()));
     let link: Value = ask.json(&json!({})).send().await.unwrap().json().await.unwrap();
     let url = link["url"].as_str().unwrap();
     let start = format!("http://127.0.0.1:{}/ui/#link=", controller.port);
@@ -159,5 +162,8 @@ async fn with_users_the_page_asks_for_a_password() {
 async fn a_page_that_is_switched_off_is_not_there() {
     let controller = Controller::start("auth_strategy = \"noauth\"\n[ui]\nenabled = false\n").await;
     let status = async |path: &str| controller.ask(Method::GET, path).send().await.unwrap().status().as_u16();
-    assert_eq!((status("/ui/").await, status("/v1/anneal/session").await, status("/v1/nodes").await), (404, 404, 200));
+    assert_eq!(
+        (status("/ui/").await, status("/v1/anneal/session").await, status("/v1/nodes").await),
+        (404, 404, 200)
+    );
 }

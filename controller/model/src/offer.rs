@@ -88,27 +88,37 @@ fn facts(node: &Node, verb: Verb, policy: Policy) -> Facts {
         Verb::Provide if policy.cleans(node) => {
             ("cleans it and makes it available: its disks are erased", Some(Risk::Erase), &[])
         }
-        Verb::Provide => ("makes it available without cleaning: automated cleaning is switched off", None, &[]),
+        Verb::Provide => {
+            ("makes it available without cleaning: automated cleaning is switched off", None, &[])
+        }
         Verb::Deploy => ("deploys it: its disks are overwritten", Some(Risk::Overwrite), &[]),
         Verb::Rebuild => ("deploys it again: its workload is lost", Some(Risk::Overwrite), &[]),
         Verb::Delete => {
             ("takes it out of use: its workload is lost, and its disks are cleaned", Some(Risk::Erase), &[])
         }
-        Verb::Rescue => {
-            ("boots it into a ramdisk with a login; its workload stops", Some(Risk::Interrupt), &["rescue_password"])
-        }
+        Verb::Rescue => (
+            "boots it into a ramdisk with a login; its workload stops",
+            Some(Risk::Interrupt),
+            &["rescue_password"],
+        ),
         Verb::Unrescue => ("ends the rescue and starts its workload", Some(Risk::Interrupt), &[]),
-        Verb::Service => {
-            ("runs the service steps that you choose; its workload stops", Some(Risk::Interrupt), &["service_steps"])
-        }
-        Verb::Abort if is_failed_service => {
-            ("gives the service up: the node is active again, and its workload starts with a reboot", None, &[])
-        }
+        Verb::Service => (
+            "runs the service steps that you choose; its workload stops",
+            Some(Risk::Interrupt),
+            &["service_steps"],
+        ),
+        Verb::Abort if is_failed_service => (
+            "gives the service up: the node is active again, and its workload starts with a reboot",
+            None,
+            &[],
+        ),
         Verb::Abort => ("stops what is under way; a step that cannot be stopped ends first", None, &[]),
         Verb::Unhold => ("lets the run go on", None, &[]),
-        Verb::Override => {
-            ("makes it available although its cleaning failed: nothing certifies its disks", Some(Risk::Trust), &["reason"])
-        }
+        Verb::Override => (
+            "makes it available although its cleaning failed: nothing certifies its disks",
+            Some(Risk::Trust),
+            &["reason"],
+        ),
         Verb::Done | Verb::Fail | Verb::Hold | Verb::Wait | Verb::Resume => ("", None, &[]),
     }
 }
@@ -132,7 +142,8 @@ mod tests {
 
     /// A request that has all that the verb needs.
     fn request(verb: Verb) -> VerbRequest {
-        let step: RequestedStep = serde_json::from_value(json!({"interface": "deploy", "step": "x"})).unwrap();
+        let step: RequestedStep =
+            serde_json::from_value(json!({"interface": "deploy", "step": "x"})).unwrap();
         let request = VerbRequest {
             rescue_hash: Some("hash".to_owned()),
             reason: Some("tested".to_owned()),

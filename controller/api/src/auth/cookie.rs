@@ -1,8 +1,8 @@
 //! The cookie of a session, and what comes with it.
 
 use super::session::{LIFETIME, NewSession};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 
 /// The header with the token against requests of other sites.
 pub(crate) const CSRF_HEADER: HeaderName = HeaderName::from_static("anneal-csrf");
@@ -31,7 +31,8 @@ impl PresentedCookie {
     /// What a request has.
     pub fn of(headers: &HeaderMap, uri: &Uri, by_tls: bool) -> Self {
         let name = name(headers, uri, by_tls);
-        let texts = |name: HeaderName| headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+        let texts =
+            |name: HeaderName| headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
         let mut pairs = texts(header::COOKIE).flat_map(|text| text.split(';')).map(str::trim);
         let value = pairs.find_map(|pair| pair.strip_prefix(&name)?.strip_prefix('=').map(str::to_owned));
         let csrf = texts(CSRF_HEADER).next().map(str::to_owned);
@@ -99,8 +100,12 @@ mod tests {
         let value = |cookies: &str| presented(&[host, ("cookie", cookies)], false).value;
         assert_eq!(value("a=b; anneal_session_6385=x.y; c=d").as_deref(), Some("x.y"));
         assert_eq!(value("anneal_session_6385="), Some(String::new()));
-        for other in ["anneal_session=x", "anneal_session_63850=x", "x_anneal_session_6385=x", "__Host-anneal_session_6385=x"]
-        {
+        for other in [
+            "anneal_session=x",
+            "anneal_session_63850=x",
+            "x_anneal_session_6385=x",
+            "__Host-anneal_session_6385=x",
+        ] {
             assert_eq!(value(other), None, "{other}");
         }
         let two = presented(&[host, ("cookie", "a=b"), ("cookie", "anneal_session_6385=x")], false);

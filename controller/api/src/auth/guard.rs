@@ -237,7 +237,9 @@ impl Guard {
         let cookie = presented.value.as_deref().unwrap_or_default();
         let has_token = presented.csrf.as_deref().is_some_and(|given| self.sessions.is_csrf(cookie, given));
         if cookie::needs_csrf(method) && !has_token {
-            return refused("A change in a session needs the token of its login (header anneal-csrf): log in again.");
+            return refused(
+                "A change in a session needs the token of its login (header anneal-csrf): log in again.",
+            );
         }
         Ok(())
     }

@@ -87,7 +87,10 @@ impl Sessions {
         let derived = hmac::sign(&secret, b"anneal-controller sessions of the page 1");
         let key = hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref());
         let (links, ended) = (Mutex::default(), Mutex::default());
-        Self { shared: Some(Arc::new(Shared { key, loopback: OnceLock::new(), links, ended })), by_tls: false }
+        Self {
+            shared: Some(Arc::new(Shared { key, loopback: OnceLock::new(), links, ended })),
+            by_tls: false,
+        }
     }
 
     /// Note where a browser on this machine finds the page. The first such place is kept.
@@ -281,7 +284,9 @@ mod tests {
             let changed = String::from_utf8(changed).unwrap();
             assert_eq!(of(&changed), None, "{changed}");
         }
-        for wrong in ["", ".", "v1....", &format!("{good}."), &good[3..], &format!("{good}{}", "A".repeat(LONGEST))] {
+        for wrong in
+            ["", ".", "v1....", &format!("{good}."), &good[3..], &format!("{good}{}", "A".repeat(LONGEST))]
+        {
             assert_eq!(of(wrong), None, "{wrong}");
         }
         assert!(sessions.begin(&"a".repeat(LONGEST), b"", NOW).is_none(), "no cookie that is not accepted");

@@ -133,7 +133,8 @@ mod tests {
 
     #[test]
     fn the_largest_are_shown_and_the_rest_is_counted() {
-        let counts = (0..MOST + 3).map(|number| (format!("c{number:04}").as_str().into(), number + 1)).collect();
+        let counts =
+            (0..MOST + 3).map(|number| (format!("c{number:04}").as_str().into(), number + 1)).collect();
         let (shown, others) = largest(counts);
         assert_eq!(shown.as_array().unwrap().len(), MOST);
         assert_eq!(shown[0], json!({"value": "c0202", "count": 203}));

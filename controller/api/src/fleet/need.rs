@@ -70,9 +70,8 @@ impl Need {
     /// The reason in a sentence, without a full stop, and since when it holds, where that is stored.
     fn reason(self, explained: &Explained) -> (String, Option<Timestamp>) {
         let Explained { node, why, .. } = explained;
-        let because = |reason: &Option<String>| {
-            reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default()
-        };
+        let because =
+            |reason: &Option<String>| reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         match self {
             Self::Failed => {
                 let what = why.awaits.text.trim_start_matches("a user: ");
@@ -81,11 +80,14 @@ impl Need {
             Self::Held => (format!("it waits for {}", why.awaits.text), why.awaits.since),
             Self::Overdue => {
                 let driver = explained.conductor.as_deref();
-                let who = driver.map_or("no controller drives it".to_owned(), |name| format!("{name} drives it"));
+                let who =
+                    driver.map_or("no controller drives it".to_owned(), |name| format!("{name} drives it"));
                 (format!("no controller has looked at it since it was due; {who}"), node.next_wake_at)
             }
             Self::Maintenance => match &node.fault {
-                Some(fault) => (format!("in maintenance after a {fault}{}", because(&node.maintenance_reason)), None),
+                Some(fault) => {
+                    (format!("in maintenance after a {fault}{}", because(&node.maintenance_reason)), None)
+                }
                 None => (format!("in maintenance{}", because(&node.maintenance_reason)), None),
             },
         }
@@ -111,7 +113,8 @@ pub async fn read(call: &Call, counts: &Counts) -> Result<Value, ApiError> {
         };
         let page: NodePage = call.app.store.node_page(query).await?;
         more |= page.more;
-        let nodes: Vec<Node> = page.nodes.into_iter().filter(|node| need != Need::Overdue || awaits(node)).collect();
+        let nodes: Vec<Node> =
+            page.nodes.into_iter().filter(|node| need != Need::Overdue || awaits(node)).collect();
         if need == Need::Overdue {
             overdue = nodes.len();
         }

@@ -160,7 +160,10 @@ mod tests {
         run.plan = Some(vec![planned("one"), planned("two"), planned("three")]);
         run.results = vec![StepResult::success(0, "c0".to_owned(), Timestamp(5 * S), Value::Null)];
         run.index = Some(1);
-        run.cursor = serde_json::from_value(json!({"deed": "issued", "command_id": "c1", "at": 6 * S, "accepted": true})).unwrap();
+        run.cursor = serde_json::from_value(
+            json!({"deed": "issued", "command_id": "c1", "at": 6 * S, "accepted": true}),
+        )
+        .unwrap();
         run
     }
 
@@ -174,7 +177,10 @@ mod tests {
         };
         assert_eq!(states(&run), ["done", "running", "pending"]);
         assert_eq!(run_view(&run, true)["steps"][1]["at"], "1970-01-01T00:00:06+00:00");
-        let failure = StepResult { error: Some("the disk is gone".to_owned()), ..StepResult::success(1, "c1".to_owned(), Timestamp(7 * S), Value::Null) };
+        let failure = StepResult {
+            error: Some("the disk is gone".to_owned()),
+            ..StepResult::success(1, "c1".to_owned(), Timestamp(7 * S), Value::Null)
+        };
         run.results.push(failure);
         run.cursor = Cursor::Done;
         assert_eq!(states(&run), ["done", "failed", "pending"]);

@@ -17,7 +17,8 @@ const HIDDEN: &str = "** Value Redacted - Requires baremetal:node:get:last_error
 pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     let explained = explain(&call, vec![call.node(&ident).await?]).await?;
-    let Explained { node, why, .. } = explained.into_iter().next().ok_or_else(|| ApiError::internal("a node"))?;
+    let Explained { node, why, .. } =
+        explained.into_iter().next().ok_or_else(|| ApiError::internal("a node"))?;
     Ok(json(200, &view(&node, &why, call.now())))
 }
 

@@ -141,7 +141,8 @@ fn unknown(hostname: &str) -> ApiError {
 async fn shards(call: Call) -> Reply {
     ResourceSpec::since(&call, 82, TooOld::Disallowed("shards"), 404)?;
     call.args.only(&[])?;
-    let mut counts: Vec<_> = call.app.store.count_nodes(&[NodeField::Shard], None).await?.into_iter().collect();
+    let mut counts: Vec<_> =
+        call.app.store.count_nodes(&[NodeField::Shard], None).await?.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let shard = |(values, count): (Vec<FieldValue>, usize)| {
         let name = match &values[..] {

@@ -13,7 +13,9 @@ pub struct Parts(BodyDataStream);
 impl Parts {
     /// Ask for a stream, with these headers.
     pub async fn open(router: &Router, path: &str, headers: &[(&str, &str)]) -> Self {
-        let request = Request::get(path).header("accept", "text/event-stream");
+        let request = Request::get(path)
+            .header("accept", "text/event-stream")
+            .header("X-OpenStack-Ironic-API-Version", "1.115");
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let answer = router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
         assert_eq!(

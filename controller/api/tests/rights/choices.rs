@@ -74,7 +74,10 @@ async fn flags_of_the_node_say_why_not_and_what_erases_says_so() {
     assert_eq!((&provide["risk"], &provide["usual"]), (&json!("erase"), &json!(true)));
     assert_eq!(provide["question"], "its disks are erased");
     assert!(verb(&rights, "deploy").is_none(), "the state does not take it");
-    assert_eq!(rights["power"][0], json!({"target": "power on", "risk": null, "question": null, "allowed": true, "why_not": null}));
+    assert_eq!(
+        rights["power"][0],
+        json!({"target": "power on", "risk": null, "question": null, "allowed": true, "why_not": null})
+    );
     assert_eq!((&rights["delete"], &rights["maintenance"]["set"]), (&json!(true), &json!(true)));
     let mut node = world.api.store_node(&world.node).await;
     node.retired = true;
@@ -84,7 +87,8 @@ async fn flags_of_the_node_say_why_not_and_what_erases_says_so() {
     let provide = verb(&rights, "provide").unwrap();
     assert_eq!(provide["allowed"], false);
     assert!(provide["why_not"].as_str().unwrap().contains("retired"), "{provide}");
-    let off = rights["power"].as_array().unwrap().iter().find(|power| power["target"] == "power off").unwrap();
+    let off =
+        rights["power"].as_array().unwrap().iter().find(|power| power["target"] == "power off").unwrap();
     assert!(off["why_not"].as_str().unwrap().contains("disable_power_off"), "{off}");
     let reader = User { relation: "system", role: Role::Reader };
     let rights = ask(&world, reader, "GET", &path, None).await.is(200).body;
@@ -92,5 +96,8 @@ async fn flags_of_the_node_say_why_not_and_what_erases_says_so() {
     assert!(denied.contains("baremetal:node:set_provision_state"), "{denied}");
     let own = ask(&world, reader, "GET", "/v1/anneal/rights", None).await.is(200).body;
     let policies = own["policies"].as_array().unwrap();
-    assert!(policies.contains(&json!("baremetal:node:get")) && !policies.contains(&json!("baremetal:node:create")));
+    assert!(
+        policies.contains(&json!("baremetal:node:get"))
+            && !policies.contains(&json!("baremetal:node:create"))
+    );
 }

@@ -27,7 +27,7 @@ fn about(row: &Endpoint) -> About {
         path if about_a_node(path) => About::Own,
         path if path.starts_with("/v1/ports/{") || path.starts_with("/v1/anneal/certificates/{id}") => {
             About::Own
-        },
+        }
         path if RESOURCES.iter().any(|(_, root)| path.starts_with(root)) => About::Own,
         "/v1/ports" | "/v1/portgroups" | "/v1/volume/connectors" | "/v1/volume/targets"
             if row.method == "POST" =>
