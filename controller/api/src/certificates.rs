@@ -50,7 +50,7 @@ pub async fn show(Path(id): Path<String>, call: Call) -> Reply {
 }
 
 /// `GET /v1/anneal/certificates/{id}/verification`: the judgement of a certificate by the key of this controller, with its predecessor,
-/// and what it says. Who does not trust this controller verifies the file with `anneal certificate verify`.
+/// and what it says. Auditors verify the file with `anneal certificate verify`, without trusting this controller.
 pub async fn verification(Path(id): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
     let found = call.app.store.certificate(&id).await?;

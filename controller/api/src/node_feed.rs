@@ -2,7 +2,6 @@
 //! of that node only.
 
 use crate::auth::Grant;
-use crate::server_sent::Reading;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
@@ -36,7 +35,15 @@ struct Kept {
     fleet: Arc<Value>,
 }
 
-/// Who hears of what.
+/// What was read for a stream.
+pub struct Reading {
+    /// What is shown.
+    pub shown: Arc<Value>,
+    /// It was read after the change that the stream heard of; else the stream reads again.
+    pub is_fresh: bool,
+}
+
+/// The streams that hear of something.
 struct Heard {
     /// Of every node.
     any: watch::Sender<Instant>,

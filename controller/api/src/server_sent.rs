@@ -3,7 +3,7 @@
 use crate::call::{Call, json_text};
 use crate::error::{ApiError, Reply};
 use crate::format::iso;
-use crate::node_feed::Listener;
+use crate::node_feed::{Listener, Reading};
 use async_trait::async_trait;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Response, header};
@@ -81,14 +81,6 @@ pub trait Subject: Send + Sync + 'static {
         let shown = self.read(call).await?;
         Ok(shown.map(|shown| Reading { shown: Arc::new(shown), is_fresh: true }))
     }
-}
-
-/// What was read for a stream.
-pub struct Reading {
-    /// What is shown.
-    pub shown: Arc<Value>,
-    /// It was read after the change that the stream heard of; else the stream reads again.
-    pub is_fresh: bool,
 }
 
 /// The JSON of a subject, or a stream of it.

@@ -1,6 +1,6 @@
 //! `/v1/anneal/session`: login and logout of the web page. An extension of Anneal's, so no microversion guards it.
 
-use crate::auth::cookie::{CSRF_HEADER, PresentedCookie};
+use crate::auth::cookie::{CSRF_HEADER, RequestCookie};
 use crate::auth::guard::of_session;
 use crate::auth::{Auth, Identity};
 use crate::body;
@@ -27,7 +27,7 @@ pub fn endpoints() -> Vec<Endpoint> {
 /// `GET …`.
 async fn show(
     Extension(auth): Extension<Auth>,
-    Extension(presented): Extension<PresentedCookie>,
+    Extension(presented): Extension<RequestCookie>,
     call: Call,
 ) -> Reply {
     call.args.only(&[])?;
@@ -50,7 +50,7 @@ async fn show(
 /// `POST …` with `user` and `password`, or with the token of a `link`.
 async fn begin(
     Extension(auth): Extension<Auth>,
-    Extension(presented): Extension<PresentedCookie>,
+    Extension(presented): Extension<RequestCookie>,
     call: Call,
 ) -> Reply {
     call.args.only(&[])?;
@@ -101,7 +101,7 @@ async fn begin(
 /// `DELETE …`.
 async fn end(
     Extension(auth): Extension<Auth>,
-    Extension(presented): Extension<PresentedCookie>,
+    Extension(presented): Extension<RequestCookie>,
     call: Call,
 ) -> Reply {
     call.args.only(&[])?;
@@ -128,7 +128,7 @@ async fn end(
 /// `POST …/links`: not for a session, which could prolong itself.
 async fn link(
     Extension(auth): Extension<Auth>,
-    Extension(presented): Extension<PresentedCookie>,
+    Extension(presented): Extension<RequestCookie>,
     call: Call,
 ) -> Reply {
     call.args.only(&[])?;
@@ -169,7 +169,7 @@ fn check_on(call: &Call) -> Result<(), ApiError> {
     }
 }
 
-fn check_own_site(presented: &PresentedCookie) -> Result<(), ApiError> {
+fn check_own_site(presented: &RequestCookie) -> Result<(), ApiError> {
     match presented.is_foreign {
         true => Err(ApiError::client(403, "Requests from other sites are rejected (Sec-Fetch-Site).")),
         false => Ok(()),

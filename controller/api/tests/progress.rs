@@ -8,7 +8,7 @@ use api::{Auth, NodeFeed};
 use axum::body::Body;
 use axum::http::Request;
 use model::agent::{AgentKind, AgentState};
-use model::{Node, Run, RunKind, StepResult, Timestamp};
+use model::{Cursor, Node, Run, RunKind, StepResult, Timestamp};
 use serde_json::{Value, json};
 use std::time::Duration;
 use store::{HeartbeatRecord, TokenRequest};
@@ -25,9 +25,13 @@ fn at_work(node: &mut Node) {
     run.plan = Some(serde_json::from_value(plan).unwrap());
     run.results = vec![StepResult::success(0, "c0".to_owned(), NOW, Value::Null)];
     run.index = Some(1);
-    run.cursor =
-        serde_json::from_value(json!({"deed": "issued", "command_id": "c1", "at": NOW, "accepted": true}))
-            .unwrap();
+    run.cursor = Cursor::Issued {
+        command_id: "c1".to_owned(),
+        at: NOW,
+        boot_id: Some("b".to_owned()),
+        process_id: Some("p".to_owned()),
+        accepted: true,
+    };
     run.booted = true;
     node.run = Some(run);
     node.other.insert("owner".into(), "p-owner".into());

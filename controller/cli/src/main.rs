@@ -111,7 +111,7 @@ enum Noun {
     /// Where the controller sends events.
     #[command(subcommand)]
     Webhook(webhook::Command),
-    /// Who you are for the controller, and what you may do.
+    /// Your user and role at the controller, and what you may do.
     Rights,
     /// Print a link that opens the controller's web page and logs you in, once and within a minute.
     Ui,

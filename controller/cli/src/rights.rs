@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::output::{Format, cell, fields, show, table};
 use serde_json::Value;
 
-/// Who the user is, and what the user may do to something.
+/// The user, and what the user may do to something.
 pub async fn own(client: &Client, format: Format) -> Result<(), Failure> {
     show(format, &client.get(&["anneal", "rights"], &[]).await?, caller)
 }

@@ -312,7 +312,7 @@ impl Config {
         self.images.check().map_err(anyhow::Error::msg)?;
         ensure!((1..=4096).contains(&self.bundles.max_mib), "bundles.max_mib must be 1 to 4096");
         self.metrics.check()?;
-        self.ui.check(self.api.auth_strategy)?;
+        self.ui.check(self.api.auth_strategy == AuthStrategy::HttpBasic)?;
         self.events.check()?;
         self.check_webhooks()?;
         self.boot.check_hello_url()?;

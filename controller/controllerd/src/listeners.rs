@@ -4,7 +4,7 @@ use crate::config::{AuthStrategy, Config};
 use crate::connections::Classes;
 use crate::identity::Identity;
 use crate::services::Services;
-use crate::web_page::{self, Reach};
+use crate::web_page::{self, ListenerScope};
 use crate::{agent_runtime, operator_socket, operator_token};
 use anyhow::{Context, Result};
 use api::auth::{OperatorToken, Users};
@@ -66,11 +66,11 @@ impl Listeners<'_> {
                 Auth::Socket => "for its user and group".to_owned(),
             };
             let plain = address.ip().is_loopback();
-            let (reach, router) = match plain {
-                true => (Reach::Loopback, api::loopback_router(app.clone(), auth, site())),
-                false => (Reach::Network, api::guarded_router(agents_app.clone(), auth)),
+            let (scope, router) = match plain {
+                true => (ListenerScope::Loopback, api::loopback_router(app.clone(), auth, site())),
+                false => (ListenerScope::Network, api::guarded_router(agents_app.clone(), auth)),
             };
-            let router = web_page::in_front_of(config, reach, router);
+            let router = web_page::in_front_of(config, scope, router);
             let runtime = if plain { &own } else { *agents };
             let listener = agent_runtime::bind(runtime, *address)
                 .await

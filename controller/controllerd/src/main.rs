@@ -53,7 +53,7 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use web_page::Reach;
+use web_page::ListenerScope;
 use webhooks::Dispatcher;
 
 /// Gives memory back to the system after many requests: glibc's allocator keeps it (docs/decisions/0032).
@@ -157,7 +157,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         settings: config.api_settings(),
     };
     let classes = config.connections.classes();
-    let sessions = web_page::sessions_at(&config, Reach::Network, &app.sessions);
+    let sessions = web_page::sessions_at(&config, ListenerScope::Network, &app.sessions);
     let agents_app = api::App { store: for_agents.clone(), sessions, ..app.clone() };
     let listeners = Listeners {
         config: &config,

@@ -7,7 +7,7 @@ use store_sqlite::DatabaseKey;
 
 /// Where the page is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum ListenerScope {
     /// On an address on loopback.
     Loopback,
     /// On another one.
@@ -15,10 +15,10 @@ pub enum Reach {
 }
 
 /// Whether the page is served there.
-pub fn is_served(config: &Config, reach: Reach) -> bool {
-    match reach {
-        Reach::Loopback => config.ui.enabled,
-        Reach::Network => config.ui.enabled && config.ui.off_loopback,
+pub fn is_served(config: &Config, scope: ListenerScope) -> bool {
+    match scope {
+        ListenerScope::Loopback => config.ui.enabled,
+        ListenerScope::Network => config.ui.enabled && config.ui.off_loopback,
     }
 }
 
@@ -31,16 +31,16 @@ pub fn sessions(config: &Config, key: &DatabaseKey) -> Sessions {
 }
 
 /// The sessions of a listener there.
-pub fn sessions_at(config: &Config, reach: Reach, sessions: &Sessions) -> Sessions {
-    match is_served(config, reach) {
+pub fn sessions_at(config: &Config, scope: ListenerScope, sessions: &Sessions) -> Sessions {
+    match is_served(config, scope) {
         true => sessions.clone(),
         false => Sessions::default(),
     }
 }
 
 /// The API, with the page in front of it where it is served.
-pub fn in_front_of(config: &Config, reach: Reach, api: Router) -> Router {
-    match is_served(config, reach) {
+pub fn in_front_of(config: &Config, scope: ListenerScope, api: Router) -> Router {
+    match is_served(config, scope) {
         true => ui::in_front_of(api),
         false => api,
     }

@@ -1,4 +1,4 @@
-//! What a user can say to a node as it stands, and what it costs: for whoever shows choices before one is made.
+//! What a user can say to a node as it stands, and what it costs: for programs that show choices before one is made.
 
 use crate::node::Node;
 use crate::provision::{ProvisionState, Verb, transition};

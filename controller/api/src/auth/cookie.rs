@@ -13,7 +13,7 @@ const NAME: &str = "anneal_session";
 
 /// What a request has of a session, unchecked.
 #[derive(Clone, Default)]
-pub(crate) struct PresentedCookie {
+pub(crate) struct RequestCookie {
     /// The name that its cookie has or would have.
     name: String,
     /// The value of the cookie. A secret.
@@ -27,7 +27,7 @@ pub(crate) struct PresentedCookie {
     by_tls: bool,
 }
 
-impl PresentedCookie {
+impl RequestCookie {
     /// What a request has.
     pub fn of(headers: &HeaderMap, uri: &Uri, by_tls: bool) -> Self {
         let name = name(headers, uri, by_tls);
@@ -86,12 +86,12 @@ pub(crate) fn needs_csrf(method: &Method) -> bool {
 mod tests {
     use super::*;
 
-    fn presented(headers: &[(&str, &str)], by_tls: bool) -> PresentedCookie {
+    fn presented(headers: &[(&str, &str)], by_tls: bool) -> RequestCookie {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
         }
-        PresentedCookie::of(&map, &Uri::from_static("/v1"), by_tls)
+        RequestCookie::of(&map, &Uri::from_static("/v1"), by_tls)
     }
 
     #[test]

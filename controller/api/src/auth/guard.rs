@@ -7,7 +7,7 @@
 use super::Auth;
 use super::audit::{self, RequestSummary};
 use super::basic;
-use super::cookie::{self, PresentedCookie};
+use super::cookie::{self, RequestCookie};
 use super::identity::{Identity, Owners, TargetNotFound};
 use super::operator_token::TOKEN_FILE_HEADER;
 use super::policy::{lesser, may, might};
@@ -96,7 +96,7 @@ pub async fn unrouted(
 pub(crate) fn of_session(
     auth: &Auth,
     sessions: &Sessions,
-    presented: &PresentedCookie,
+    presented: &RequestCookie,
     now: Timestamp,
 ) -> Option<(Identity, Session)> {
     let mut identity = None;
@@ -167,7 +167,7 @@ fn elsewhere() -> Response<Body> {
 
 impl Guard {
     async fn pass(&self, mut request: Request, next: Next) -> Response<Body> {
-        let mut presented = PresentedCookie::of(request.headers(), request.uri(), self.sessions.by_tls);
+        let mut presented = RequestCookie::of(request.headers(), request.uri(), self.sessions.by_tls);
         let identity = if self.is_open(request.headers()) {
             Identity::ANONYMOUS
         } else {
@@ -215,7 +215,7 @@ impl Guard {
         method: &Method,
         headers: &HeaderMap,
         origin: RequestOrigin,
-        presented: &mut PresentedCookie,
+        presented: &mut RequestCookie,
     ) -> Result<Identity, Response<Body>> {
         if !headers.contains_key(header::AUTHORIZATION)
             && let Some((identity, _)) =
@@ -229,7 +229,7 @@ impl Guard {
     }
 
     /// Whether the page itself sent a request that has the cookie of a session: a browser adds the cookie to whatever any page sends.
-    fn check_site(&self, method: &Method, presented: &PresentedCookie) -> Result<(), Response<Body>> {
+    fn check_site(&self, method: &Method, presented: &RequestCookie) -> Result<(), Response<Body>> {
         let refused = |why: &str| Err(ApiError::client(403, why).into_response());
         if presented.is_foreign {
             return refused("Requests from other sites are rejected (Sec-Fetch-Site).");
@@ -247,7 +247,7 @@ impl Guard {
     async fn allowed(
         &self,
         request: &mut Request,
-        presented: &mut PresentedCookie,
+        presented: &mut RequestCookie,
     ) -> Result<Identity, Response<Body>> {
         let origin = RequestOrigin::of(request.extensions());
         let identity = self.caller(&self.method, request.headers(), origin, presented).await?;

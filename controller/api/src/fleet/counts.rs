@@ -75,7 +75,7 @@ async fn by_conductor(call: &Call, nodes: usize) -> Result<BTreeMap<FieldValue, 
     if alive.is_empty() {
         return Ok(BTreeMap::from([(call.app.members.own().into(), nodes)]));
     }
-    // Who drives a node is computed from its group and its UUID; with one controller in each group the group is enough.
+    // The controller that drives a node is computed from its group and its UUID; with one controller in each group the group is enough.
     let groups = one(call, NodeField::ConductorGroup).await?;
     let mut counts = BTreeMap::new();
     let mut add = |driver: Option<&str>, count| {

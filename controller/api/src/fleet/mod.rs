@@ -2,13 +2,14 @@
 //! it. It costs reads of indexes, and the few nodes that it names.
 
 mod counts;
-mod need;
+mod problems;
 
 use crate::call::Call;
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
+use crate::node_feed::Reading;
 use crate::nodes::list;
-use crate::server_sent::{self, Reading, Subject};
+use crate::server_sent::{self, Subject};
 use async_trait::async_trait;
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
@@ -50,7 +51,7 @@ impl Subject for Fleet {
 
 async fn read(call: &Call) -> Result<Value, ApiError> {
     let counts = counts::read(call).await?;
-    let needs = need::read(call, &counts).await?;
+    let needs = problems::read(call, &counts).await?;
     Ok(json!({
         "nodes": counts.nodes,
         "maintenance": counts.maintenance,

@@ -1,7 +1,7 @@
 //! `/v1/anneal/nodes/{ident}/progress`: where a node stands and how far its run is, as JSON or as a stream. An extension of
 //! Anneal's, so no microversion guards it.
 
-use super::why::{Explained, advice, explain};
+use super::why::{NodeReason, advice, reasons};
 use crate::call::Call;
 use crate::error::{ApiError, Reply};
 use crate::format::{at, iso, text};
@@ -39,13 +39,13 @@ impl Subject for Progress {
             Err(StoreError::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let explained = explain(call, vec![node]).await?.pop();
-        Ok(explained.map(|explained| view(call, &explained)))
+        let found = reasons(call, vec![node]).await?.pop();
+        Ok(found.map(|found| view(call, &found)))
     }
 }
 
-fn view(call: &Call, explained: &Explained) -> Value {
-    let Explained { node, contact, conductor, why } = explained;
+fn view(call: &Call, found: &NodeReason) -> Value {
+    let NodeReason { node, contact, conductor, why } = found;
     // What a view of the node has in `driver_internal_info`.
     let inside = call.may_see("baremetal:node:get:driver_internal_info", node);
     let (awaits, next) = (&why.awaits, &why.next);
@@ -160,10 +160,13 @@ mod tests {
         run.plan = Some(vec![planned("one"), planned("two"), planned("three")]);
         run.results = vec![StepResult::success(0, "c0".to_owned(), Timestamp(5 * S), Value::Null)];
         run.index = Some(1);
-        run.cursor = serde_json::from_value(
-            json!({"deed": "issued", "command_id": "c1", "at": 6 * S, "accepted": true}),
-        )
-        .unwrap();
+        run.cursor = Cursor::Issued {
+            command_id: "c1".to_owned(),
+            at: Timestamp(6 * S),
+            boot_id: None,
+            process_id: None,
+            accepted: true,
+        };
         run
     }
 
@@ -185,7 +188,11 @@ mod tests {
         run.cursor = Cursor::Done;
         assert_eq!(states(&run), ["done", "failed", "pending"]);
         assert_eq!(run_view(&run, true)["steps"][1]["error"], "the disk is gone");
-        assert_eq!(run_view(&run, false)["steps"][1]["error"], Value::Null, "who may not see inside");
+        assert_eq!(
+            run_view(&run, false)["steps"][1]["error"],
+            Value::Null,
+            "for users who do not see inside"
+        );
     }
 
     #[test]

@@ -16,14 +16,14 @@ const HIDDEN: &str = "** Value Redacted - Requires baremetal:node:get:last_error
 /// `GET …`.
 pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
-    let explained = explain(&call, vec![call.node(&ident).await?]).await?;
-    let Explained { node, why, .. } =
-        explained.into_iter().next().ok_or_else(|| ApiError::internal("a node"))?;
+    let found = reasons(&call, vec![call.node(&ident).await?]).await?;
+    let NodeReason { node, why, .. } =
+        found.into_iter().next().ok_or_else(|| ApiError::internal("a node"))?;
     Ok(json(200, &view(&node, &why, call.now())))
 }
 
 /// A node with the answer, both as the caller may see them.
-pub(crate) struct Explained {
+pub(crate) struct NodeReason {
     pub node: Node,
     pub contact: Contact,
     pub conductor: Option<String>,
@@ -31,11 +31,11 @@ pub(crate) struct Explained {
 }
 
 /// Why these nodes stand where they do, with one read of the store for each kind of what is gathered.
-pub(crate) async fn explain(call: &Call, nodes: Vec<Node>) -> Result<Vec<Explained>, ApiError> {
+pub(crate) async fn reasons(call: &Call, nodes: Vec<Node>) -> Result<Vec<NodeReason>, ApiError> {
     let uuids: Vec<_> = nodes.iter().map(|node| node.uuid).collect();
     let contacts = call.app.store.contacts(&uuids).await?;
     let mut holders = call.app.store.lease_holders(&uuids, call.now()).await?;
-    let explained = nodes.into_iter().zip(contacts).map(|(mut node, mut contact)| {
+    let found = nodes.into_iter().zip(contacts).map(|(mut node, mut contact)| {
         if !may_see_errors(call, &node) {
             hide_errors(&mut node);
         }
@@ -52,9 +52,9 @@ pub(crate) async fn explain(call: &Call, nodes: Vec<Node>) -> Result<Vec<Explain
             locked_by: holder.as_deref().filter(|_| call.may_see("baremetal:node:get:reservation", &node)),
             policy: Policy { automated_clean: call.app.settings.automated_clean },
         });
-        Explained { node, contact, conductor, why }
+        NodeReason { node, contact, conductor, why }
     });
-    Ok(explained.collect())
+    Ok(found.collect())
 }
 
 /// A command that helps, with what it asks for in words of the API.

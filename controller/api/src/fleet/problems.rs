@@ -1,10 +1,10 @@
-//! The nodes that need someone, with the reason in a sentence and the commands that lead out of it.
+//! The nodes that problem someone, with the reason in a sentence and the commands that lead out of it.
 
 use super::counts::Counts;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::format::{at, text};
-use crate::nodes::why::{Explained, advice, explain};
+use crate::nodes::why::{NodeReason, advice, reasons};
 use model::phase::Phase;
 use model::{Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Why a node needs someone. A node has the first that fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Need {
+enum Problem {
     /// Something failed.
     Failed,
     /// A step holds it until a user lets it go on.
@@ -30,7 +30,7 @@ enum Need {
     Maintenance,
 }
 
-impl Need {
+impl Problem {
     const ALL: [Self; 4] = [Self::Failed, Self::Held, Self::Overdue, Self::Maintenance];
 
     /// The word on the wire.
@@ -68,8 +68,8 @@ impl Need {
     }
 
     /// The reason in a sentence, without a full stop, and since when it holds, where that is stored.
-    fn reason(self, explained: &Explained) -> (String, Option<Timestamp>) {
-        let Explained { node, why, .. } = explained;
+    fn reason(self, found: &NodeReason) -> (String, Option<Timestamp>) {
+        let NodeReason { node, why, .. } = found;
         let because =
             |reason: &Option<String>| reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         match self {
@@ -79,7 +79,7 @@ impl Need {
             }
             Self::Held => (format!("it waits for {}", why.awaits.text), why.awaits.since),
             Self::Overdue => {
-                let driver = explained.conductor.as_deref();
+                let driver = found.conductor.as_deref();
                 let who =
                     driver.map_or("no controller drives it".to_owned(), |name| format!("{name} drives it"));
                 (format!("no controller has looked at it since it was due; {who}"), node.next_wake_at)
@@ -104,30 +104,31 @@ pub async fn read(call: &Call, counts: &Counts) -> Result<Value, ApiError> {
     let now = call.now();
     let (mut found, mut known, mut more) = (Vec::new(), BTreeSet::new(), false);
     let mut overdue = 0;
-    for need in Need::ALL {
+    for problem in Problem::ALL {
         // What a node has already is read again, and is not named twice.
         let limit = MOST + known.len();
         let query = NodeQuery {
             time_limit: call.app.settings.list_time_limit,
-            ..NodeQuery::first(limit, need.filter(now))
+            ..NodeQuery::first(limit, problem.filter(now))
         };
         let page: NodePage = call.app.store.node_page(query).await?;
         more |= page.more;
         let nodes: Vec<Node> =
-            page.nodes.into_iter().filter(|node| need != Need::Overdue || awaits(node)).collect();
-        if need == Need::Overdue {
+            page.nodes.into_iter().filter(|node| problem != Problem::Overdue || awaits(node)).collect();
+        if problem == Problem::Overdue {
             overdue = nodes.len();
         }
-        found.extend(nodes.into_iter().filter(|node| known.insert(node.uuid)).map(|node| (need, node)));
+        found.extend(nodes.into_iter().filter(|node| known.insert(node.uuid)).map(|node| (problem, node)));
     }
     more |= found.len() > MOST;
     found.truncate(MOST);
-    let (needs, nodes): (Vec<Need>, Vec<Node>) = found.into_iter().unzip();
-    let explained = explain(call, nodes).await?;
-    let nodes: Vec<Value> = needs.into_iter().zip(&explained).map(|(need, node)| view(need, node)).collect();
+    let (needs, nodes): (Vec<Problem>, Vec<Node>) = found.into_iter().unzip();
+    let found = reasons(call, nodes).await?;
+    let nodes: Vec<Value> =
+        needs.into_iter().zip(&found).map(|(problem, node)| view(problem, node)).collect();
     let counted = json!({
-        "failed": counts.in_states(&Need::Failed.states()),
-        "held": counts.in_states(&Need::Held.states()),
+        "failed": counts.in_states(&Problem::Failed.states()),
+        "held": counts.in_states(&Problem::Held.states()),
         "overdue": overdue,
         "maintenance": counts.maintenance,
     });
@@ -139,13 +140,13 @@ fn awaits(node: &Node) -> bool {
     node.target_power_state.is_some() || !node.provision_state.phase().is_at_rest()
 }
 
-fn view(need: Need, explained: &Explained) -> Value {
-    let Explained { node, why, .. } = explained;
-    let (reason, since) = need.reason(explained);
+fn view(problem: Problem, found: &NodeReason) -> Value {
+    let NodeReason { node, why, .. } = found;
+    let (reason, since) = problem.reason(found);
     json!({
         "uuid": node.uuid,
         "name": text(node.name.as_deref()),
-        "kind": need.as_str(),
+        "kind": problem.as_str(),
         "provision_state": node.provision_state.as_str(),
         "maintenance": node.maintenance,
         "since": at(since),
