@@ -221,7 +221,7 @@ impl Guard {
             && let Some((identity, _)) =
                 of_session(&self.auth, &self.sessions, presented, self.app.clock.now())
         {
-            self.check_site(method, presented)?;
+            self.check_site(method, presented).map_err(ApiError::into_response)?;
             presented.counts = true;
             return Ok(identity);
         }
@@ -229,8 +229,8 @@ impl Guard {
     }
 
     /// Whether the page itself sent a request that has the cookie of a session: a browser adds the cookie to whatever any page sends.
-    fn check_site(&self, method: &Method, presented: &RequestCookie) -> Result<(), Response<Body>> {
-        let refused = |why: &str| Err(ApiError::client(403, why).into_response());
+    fn check_site(&self, method: &Method, presented: &RequestCookie) -> Result<(), ApiError> {
+        let refused = |why: &str| Err(ApiError::client(403, why));
         if presented.is_foreign {
             return refused("Requests from other sites are rejected (Sec-Fetch-Site).");
         }
