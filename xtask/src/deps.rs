@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::args::Args;
-use crate::sh;
+use crate::{axe, sh};
 
 /// Compiles the agent (libblkid is linked statically) and the bundled SQLite.
 pub const BUILD: &str = "gcc libc6-dev make libblkid-dev";
@@ -62,13 +62,17 @@ pub const BENCH: &str = "fio nwipe util-linux coreutils mount";
 /// `bench image`: what packs images, and what ironic-python-agent writes with.
 pub const BENCH_IMAGE: &str = "gzip xz-utils zstd qemu-utils gdisk psmisc util-linux mount parted";
 
+/// Shows the web page: a browser, and the typeface of its pictures.
+pub const BROWSER: &str = "chromium fonts-dejavu-core";
+
 /// Installs other people's controllers from PyPI.
 pub const PEER: &str = "python3-venv";
 
-/// `cargo xtask deps`: all of them.
+/// `cargo xtask deps`: all of them, and what judges the web page.
 pub fn run(args: Args) -> Result<()> {
     args.finish()?;
-    ensure(&[BUILD, UNIT, IMAGE, LAB, JUDGES])
+    ensure(&[BUILD, UNIT, IMAGE, LAB, JUDGES, BROWSER])?;
+    axe::ensure()
 }
 
 /// How often the packages are looked at again after an installation.

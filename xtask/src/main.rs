@@ -4,6 +4,7 @@
 //! whatever needs an async runtime or HTTP lives in `tests/` and is built and started from here.
 
 mod args;
+mod axe;
 mod bench;
 mod book;
 mod ci;

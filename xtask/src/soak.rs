@@ -12,7 +12,7 @@ use crate::args::Args;
 use crate::{deps, fault_points, image, package, sh};
 
 /// The parts, in the order of a run without `--part`.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
     "sim",
     "kill",
     "erase",
@@ -21,6 +21,7 @@ const PARTS: [&str; 14] = [
     "api",
     "clients",
     "hostile",
+    "page",
     "events",
     "fleet",
     "upgrade",
@@ -29,7 +30,7 @@ const PARTS: [&str; 14] = [
     "quickstart",
 ];
 
-/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|clients|hostile|events|fleet|upgrade|package|mutants|quickstart] [--seed N]`,
+/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|clients|hostile|page|events|fleet|upgrade|package|mutants|quickstart] [--seed N]`,
 /// with `--part sim` the options of `sim`, with `--part fleet` those of `anneal-fleet rounds`, with `--part upgrade` those of
 /// [`upgrade::run`], with `--part deploy` also `--times N` and `--filter NAME`, and with `--part mutants` those of
 /// [`mutants::run`]
@@ -70,6 +71,7 @@ fn part(name: &str, seed: Option<&str>) -> Result<()> {
         "api" => api(seed),
         "clients" => clients(),
         "hostile" => hostile(seed),
+        "page" => page(),
         "events" => events(),
         "fleet" => fleet(&seed_option()),
         "upgrade" => upgrade::run(Args::new(seed_option())),
@@ -179,6 +181,24 @@ fn hostile(seed: Option<&str>) -> Result<()> {
     let mut soak = Command::new("taskset");
     soak.args(["--cpu-list", &others]).arg(bins.join("hostile")).arg("--bin-dir").arg(&bins);
     sh::run(soak.args(seed.iter().flat_map(|seed| ["--seed", seed])))
+}
+
+/// The web page with 10,000 nodes in Chromium.
+fn page() -> Result<()> {
+    deps::ensure(&[deps::BUILD, deps::BROWSER])?;
+    sh::run(sh::cargo().args([
+        "build",
+        "--release",
+        "--bins",
+        "-p",
+        "controllerd",
+        "-p",
+        "cli",
+        "-p",
+        "browser",
+    ]))?;
+    let bins = sh::target_dir().join("release");
+    sh::run(Command::new(bins.join("page-budget")).arg("--bin-dir").arg(&bins))
 }
 
 /// A hundred kills of a controller whose events a client follows.

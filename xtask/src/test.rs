@@ -14,14 +14,14 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::args::Args;
-use crate::{deps, fault_points, image, package, sh, specs};
+use crate::{axe, deps, fault_points, image, package, sh, specs};
 use binaries::Binary;
 use proof::{Extent, Proof};
 use ran::Listed;
 use tally::{Background, Tally};
 
-/// Crates that the fast tier leaves out: those that need nodes, the image or other projects' programs.
-const HEAVY: [&str; 3] = ["machines", "contract", "lab"];
+/// Crates that the fast tier leaves out: those that need nodes, the image, a browser or other projects' programs.
+const HEAVY: [&str; 4] = ["machines", "contract", "lab", "browser"];
 
 /// Which tests boot nodes: they are marked as ignored, so that a plain `cargo test` is quick. Every cargo command selects
 /// the whole workspace: with the features of a part, cargo would build again what is built already.
@@ -114,6 +114,10 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
         tally.timed("build of the programs", || {
             sh::run(sh::cargo().args(["build", "--workspace", "--bins"]))
         })?;
+    }
+    if selection.has_heavy("cargo") {
+        deps::ensure(&[deps::BROWSER])?;
+        axe::ensure()?;
     }
     let packages = selection.packages();
     let cargo = if selection.has("cargo") {

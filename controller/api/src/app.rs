@@ -1,11 +1,13 @@
 //! What every handler is given: the store, the clock, the drivers and the settings.
 
+use crate::auth::Sessions;
 use crate::bundles::BundleStore;
 use crate::driver_queries::{DriverDescription, DriverQueries};
 use crate::error::ApiError;
 use crate::events::feed::EventFeed;
 use crate::lock_waits::LockWaits;
 use crate::metrics_text::MetricsText;
+use crate::node_feed::NodeFeed;
 use crate::request_rate::RequestRate;
 use images::ImageStore;
 use ipnet::IpNet;
@@ -39,6 +41,10 @@ pub struct App {
     pub members: Members,
     /// The streams of events.
     pub events: EventFeed,
+    /// The streams of nodes.
+    pub nodes: NodeFeed,
+    /// The sessions of the web page.
+    pub sessions: Sessions,
     /// What `GET /metrics` answers.
     pub metrics: MetricsText,
     /// Settings.
@@ -47,7 +53,7 @@ pub struct App {
 
 impl App {
     /// The only controller, of this name, over a store and drivers: by the machine's clock, with default settings, without bundles,
-    /// images, certificates and metrics.
+    /// images, certificates, metrics and sessions.
     pub fn alone(name: &str, store: Arc<dyn ApiStore>, drivers: Arc<dyn DriverQueries>) -> Self {
         Self {
             store,
@@ -60,6 +66,8 @@ impl App {
             remarks: Remarks::default(),
             members: Members::alone(name),
             events: EventFeed::default(),
+            nodes: NodeFeed::default(),
+            sessions: Sessions::default(),
             metrics: MetricsText::default(),
             settings: Settings::default(),
         }

@@ -36,7 +36,10 @@ const BODY_LIMIT: usize = 2 << 20;
 const OPEN_BODY_LIMIT: usize = 256 << 10;
 
 /// The whole API behind its front.
-pub fn wrap(app: Arc<App>, auth: Auth, site: Option<OriginCheck>) -> Router {
+pub fn wrap(mut app: App, auth: Auth, site: Option<OriginCheck>) -> Router {
+    // Only loopback is served without TLS.
+    app.sessions.by_tls = site.is_none();
+    let app = Arc::new(app);
     let proxies = app.settings.trusted_proxies.as_slice().into();
     let routes = routes(&auth, &app).layer(DefaultBodyLimit::max(BODY_LIMIT)).with_state(app);
     let hidden = Arc::new(HiddenPaths::of(&endpoints()));
@@ -75,8 +78,8 @@ async fn identified(front: Front, mut request: Request) -> Response<Body> {
 /// Every row of the API, in the order of its documents.
 pub fn endpoints() -> Vec<Endpoint> {
     use crate::{
-        bundles, certificates, drivers, events, health, image_file, metrics, nodes, openapi, resources, root,
-        webhooks,
+        bundles, certificates, drivers, events, fleet, health, image_file, metrics, nodes, openapi,
+        resources, rights, root, session, webhooks,
     };
     [
         root::endpoints(),
@@ -89,6 +92,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         certificates::endpoints(),
         events::endpoints(),
         webhooks::endpoints(),
+        session::endpoints(),
+        rights::endpoints(),
+        fleet::endpoints(),
         openapi::endpoints(),
         health::endpoints(),
         metrics::endpoints(),
@@ -111,6 +117,7 @@ fn routes(auth: &Auth, app: &Arc<App>) -> Router<Arc<App>> {
             false => endpoint,
         })
         .fold(Router::new(), |router, endpoint| router.route(endpoint.path, endpoint.into_handler()))
+        .layer(Extension(auth.clone()))
         .route_layer(from_fn(|path: MatchedPath, request: Request, next: Next| async move {
             record_path(path.as_str());
             let mut response = next.run(request).await;

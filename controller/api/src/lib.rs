@@ -34,6 +34,7 @@ mod error;
 mod events;
 mod fields;
 mod first_page;
+mod fleet;
 mod format;
 mod health;
 mod hidden_paths;
@@ -46,6 +47,7 @@ mod lock_waits;
 mod metrics;
 mod metrics_text;
 mod microversion;
+mod node_feed;
 mod node_resolver;
 mod nodes;
 mod old_paths;
@@ -58,8 +60,11 @@ mod request_id;
 mod request_rate;
 mod resources;
 mod retry;
+mod rights;
 mod root;
 mod schema;
+mod server_sent;
+mod session;
 mod shown;
 mod steps;
 mod token;
@@ -82,11 +87,10 @@ pub use events::view::view as view_event;
 pub use http_server::ClientAddress;
 pub use lock_waits::LockWaits;
 pub use metrics_text::MetricsText;
+pub use node_feed::NodeFeed;
 pub use ramdisk::Rates;
 
 pub use request_rate::RequestRate;
-
-use std::sync::Arc;
 
 pub use http::endpoints;
 pub use origin_check::OriginCheck;
@@ -98,10 +102,10 @@ pub fn router(app: App) -> axum::Router {
 
 /// The API as a service with this authentication.
 pub fn guarded_router(app: App, auth: Auth) -> axum::Router {
-    http::wrap(Arc::new(app), auth, None)
+    http::wrap(app, auth, None)
 }
 
 /// The same for an address on loopback, which every page in a browser on this machine reaches.
 pub fn loopback_router(app: App, auth: Auth, site: OriginCheck) -> axum::Router {
-    http::wrap(Arc::new(app), auth, Some(site))
+    http::wrap(app, auth, Some(site))
 }

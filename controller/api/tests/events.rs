@@ -1,15 +1,14 @@
 //! `GET /v1/anneal/events`: pages and streams.
 
 use crate::common::Api;
-use axum::body::{Body, BodyDataStream};
+use crate::common::parts::Parts;
+use axum::body::Body;
 use axum::http::Request;
-use futures_util::StreamExt;
 use model::history::Severity;
 use model::{Event, EventKind, Node, ProvisionState, Timestamp};
 use serde_json::{Value, json};
 use std::time::Duration;
 use store::KeptEvents;
-use tower::ServiceExt;
 
 fn event(text: &str) -> Event {
     Event::new(EventKind::Step, Severity::Info, text.to_owned(), Timestamp(5_000_000))
@@ -122,26 +121,10 @@ async fn the_answer_to_a_cursor_that_is_too_old_says_where_to_go_on() {
     }
 }
 
-/// The parts of a stream, as they come.
-struct Parts(BodyDataStream);
-
-impl Parts {
-    async fn open(api: &Api, query: &str, last: Option<&str>) -> Self {
-        let request = Request::get(format!("/v1/anneal/events{query}")).header("accept", "text/event-stream");
-        let request = last.into_iter().fold(request, |request, last| request.header("last-event-id", last));
-        let answer = api.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
-        assert_eq!(
-            (answer.status().as_u16(), &answer.headers()["content-type"]),
-            (200, &"text/event-stream".parse().unwrap())
-        );
-        Self(answer.into_body().into_data_stream())
-    }
-
-    /// The next part; `None`: the stream has ended.
-    async fn next(&mut self) -> Option<String> {
-        let next = tokio::time::timeout(Duration::from_secs(60), self.0.next()).await.expect("a part");
-        next.map(|part| String::from_utf8(part.unwrap().to_vec()).unwrap())
-    }
+/// The parts of a stream of events.
+async fn open(api: &Api, query: &str, last: Option<&str>) -> Parts {
+    let last: Vec<_> = last.into_iter().map(|last| ("last-event-id", last)).collect();
+    Parts::open(&api.router, &format!("/v1/anneal/events{query}"), &last).await
 }
 
 /// The event of a block of a stream, whose id is its cursor.
@@ -156,7 +139,7 @@ fn decoded(block: &str) -> Value {
 async fn a_stream_sends_what_is_there_and_then_what_comes() {
     let api = Api::new();
     let node = storied(&api, "n", &["one", "two"]).await;
-    let mut stream = Parts::open(&api, "", None).await;
+    let mut stream = open(&api, "", None).await;
     let opening = stream.next().await.unwrap();
     let events = opening.strip_prefix("retry: 2000\n: events\n\n").unwrap();
     let events: Vec<Value> = events.trim_end().split("\n\n").map(decoded).collect();
@@ -166,7 +149,7 @@ async fn a_stream_sends_what_is_there_and_then_what_comes() {
 
     // A browser that comes back goes on where it was, whatever its URL says.
     let first = events[0]["cursor"].as_str().unwrap();
-    let mut again = Parts::open(&api, "?after=latest", Some(first)).await;
+    let mut again = open(&api, "?after=latest", Some(first)).await;
     let opening = again.next().await.unwrap();
     assert!(!opening.contains("\"one\"") && opening.contains("\"two\"") && opening.contains("\"three\""));
 }
@@ -178,7 +161,7 @@ async fn a_stream_says_where_it_stands_also_by_what_is_not_for_the_client() {
     let other = storied(&api, "other", &[]).await;
     let end = |page: Value| page["next"].as_str().unwrap().to_owned();
     let latest = end(api.get("/v1/anneal/events?after=latest").await.is(200).body);
-    let mut stream = Parts::open(&api, &format!("?after=latest&node={}", node.uuid), None).await;
+    let mut stream = open(&api, &format!("?after=latest&node={}", node.uuid), None).await;
     assert_eq!(stream.next().await.unwrap(), format!("retry: 2000\n: events\n\nid: {latest}\n\n"));
     api.store.update_node(other, vec![event("two")], None).await.unwrap();
     let latest = end(api.get("/v1/anneal/events?after=latest").await.is(200).body);
@@ -189,7 +172,7 @@ async fn a_stream_says_where_it_stands_also_by_what_is_not_for_the_client() {
 async fn a_stream_whose_cursor_gets_too_old_says_so_and_ends() {
     let api = Api::new();
     let node = storied(&api, "n", &["one"]).await;
-    let mut stream = Parts::open(&api, "", None).await;
+    let mut stream = open(&api, "", None).await;
     stream.next().await.unwrap();
     // Two events, of which the stream hears when the older is gone already.
     let node = api.store.update_node(node, vec![event("two"), event("three")], None).await.unwrap();
@@ -206,7 +189,7 @@ async fn a_stream_whose_cursor_gets_too_old_says_so_and_ends() {
 #[tokio::test]
 async fn there_are_so_many_streams_and_no_more_and_they_end_with_the_controller() {
     let (api, stop) = Api::with_streams(2);
-    let mut streams = [Parts::open(&api, "", None).await, Parts::open(&api, "", None).await];
+    let mut streams = [open(&api, "", None).await, open(&api, "", None).await];
     for stream in &mut streams {
         stream.next().await.unwrap();
     }
@@ -223,7 +206,7 @@ async fn there_are_so_many_streams_and_no_more_and_they_end_with_the_controller(
     }
     drop(streams);
     // Its place is free again; it ends after what is there.
-    let mut late = Parts::open(&api, "", None).await;
+    let mut late = open(&api, "", None).await;
     late.next().await.unwrap();
     assert_eq!(late.next().await, None);
 }
@@ -232,7 +215,7 @@ async fn there_are_so_many_streams_and_no_more_and_they_end_with_the_controller(
 #[tokio::test(start_paused = true)]
 async fn a_silent_stream_shows_that_it_is_alive_and_ends_after_an_hour() {
     let api = Api::new();
-    let mut stream = Parts::open(&api, "", None).await;
+    let mut stream = open(&api, "", None).await;
     stream.next().await.unwrap();
     let begun = tokio::time::Instant::now();
     let mut comments = 0;

@@ -29,10 +29,12 @@ mod patch;
 mod port;
 mod port_group;
 mod question;
+mod rights;
 mod runbook;
 mod shard;
 mod tls;
 mod traits;
+mod ui;
 mod values;
 mod view;
 mod volume;
@@ -109,6 +111,10 @@ enum Noun {
     /// Where the controller sends events.
     #[command(subcommand)]
     Webhook(webhook::Command),
+    /// Your user and role at the controller, and what you may do.
+    Rights,
+    /// Print a link that opens the controller's web page and logs you in, once and within a minute.
+    Ui,
     /// Print the environment of OpenStack's clients for this controller: eval "$(anneal env)".
     Env,
     /// Print what makes a shell complete commands and options of this program.
@@ -169,6 +175,8 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         Noun::Bundle(command) => bundle::run(&client, output, command).await,
         Noun::Certificate(command) => certificate::run(&client, output, command).await,
         Noun::Webhook(command) => webhook::run(&client, output, command).await,
+        Noun::Rights => rights::own(&client, output).await,
+        Noun::Ui => ui::run(&client, output).await,
         Noun::Env => env::run(&cli.connection.over_tcp()?).await,
         Noun::Completion { .. } | Noun::Manual { .. } => Ok(()),
     }

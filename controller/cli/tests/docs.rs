@@ -75,7 +75,9 @@ fn documented_commands_are_understood() {
             .map(|word| word.replace("FILE", path))
             .collect();
         let mut arguments: Vec<&str> = given.iter().map(String::as_str).collect();
-        if arguments[..2] == ["node", "watch"] && !arguments.iter().any(|word| word.starts_with("--until")) {
+        if arguments.starts_with(&["node", "watch"])
+            && !arguments.iter().any(|word| word.starts_with("--until"))
+        {
             arguments.push("--until-stable");
         }
         let (code, _, err) = server.run_with(&arguments, steps);

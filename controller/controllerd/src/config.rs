@@ -4,10 +4,12 @@
 mod boot;
 mod events;
 mod metrics;
+mod ui;
 
 pub use boot::{Boot, DhcpMode};
 pub use events::EventSettings;
 pub use metrics::MetricsSettings;
+pub use ui::UiSettings;
 
 use crate::connections::Connections;
 use crate::database_url::{DatabaseSettings, without_urls};
@@ -46,6 +48,7 @@ pub struct Config {
     pub bundles: Bundles,
     pub images: images::Settings,
     pub metrics: MetricsSettings,
+    pub ui: UiSettings,
     pub events: EventSettings,
     pub webhooks: BTreeMap<String, Webhook>,
 }
@@ -129,6 +132,7 @@ impl Default for Config {
             bundles: Bundles::default(),
             images: images::Settings::default(),
             metrics: MetricsSettings::default(),
+            ui: UiSettings::default(),
             events: EventSettings::default(),
             webhooks: BTreeMap::new(),
         }
@@ -308,6 +312,7 @@ impl Config {
         self.images.check().map_err(anyhow::Error::msg)?;
         ensure!((1..=4096).contains(&self.bundles.max_mib), "bundles.max_mib must be 1 to 4096");
         self.metrics.check()?;
+        self.ui.check(self.api.auth_strategy == AuthStrategy::HttpBasic)?;
         self.events.check()?;
         self.check_webhooks()?;
         self.boot.check_hello_url()?;
@@ -495,6 +500,7 @@ mod tests {
         assert!(wrong("node_cache_mib = 67108864").contains("node_cache_mib"));
         assert!(wrong("[agent]\nrequests_burst = 0").contains("agent.requests_burst"));
         assert!(wrong("[connections]\nidle_timeout_s = 0").contains("connections.idle_timeout_s"));
+        assert!(wrong("[ui]\noff_loopback = true").contains("ui.off_loopback needs"));
         assert!(wrong("[events]\nkeep_days = 0").contains("events.keep_days"));
         let webhook = |name: &str, url: &str| {
             wrong(&format!("[webhooks.\"{name}\"]\nurl = \"{url}\"\nsecret_file = \"/nonexistent\""))

@@ -4,6 +4,7 @@ use crate::config::{AuthStrategy, Config};
 use crate::connections::Classes;
 use crate::identity::Identity;
 use crate::services::Services;
+use crate::web_page::{self, ListenerScope};
 use crate::{agent_runtime, operator_socket, operator_token};
 use anyhow::{Context, Result};
 use api::auth::{OperatorToken, Users};
@@ -65,15 +66,19 @@ impl Listeners<'_> {
                 Auth::Socket => "for its user and group".to_owned(),
             };
             let plain = address.ip().is_loopback();
-            let router = match plain {
-                true => api::loopback_router(app.clone(), auth, site()),
-                false => api::guarded_router(agents_app.clone(), auth),
+            let (scope, router) = match plain {
+                true => (ListenerScope::Loopback, api::loopback_router(app.clone(), auth, site())),
+                false => (ListenerScope::Network, api::guarded_router(agents_app.clone(), auth)),
             };
+            let router = web_page::in_front_of(config, scope, router);
             let runtime = if plain { &own } else { *agents };
             let listener = agent_runtime::bind(runtime, *address)
                 .await
                 .with_context(|| format!("api.listen {address}"))?;
             let bound = listener.local_addr()?;
+            if plain {
+                app.sessions.serve_at(format!("http://{bound}"));
+            }
             let (tls, clients) = match plain {
                 true => (None, classes.operators()),
                 false => (Some(identity.server()?), classes.agents()),

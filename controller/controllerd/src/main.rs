@@ -28,6 +28,7 @@ mod operator_token;
 mod restored;
 mod services;
 mod state_dir;
+mod web_page;
 
 use anyhow::{Context, Result};
 use boot_services::BootServices;
@@ -52,6 +53,7 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use web_page::ListenerScope;
 use webhooks::Dispatcher;
 
 /// Gives memory back to the system after many requests: glibc's allocator keeps it (docs/decisions/0032).
@@ -149,11 +151,14 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         remarks: remarks.clone(),
         members: members.clone(),
         events: api::EventFeed::new(config.events.streams(config.connections.operators), stop.clone()),
+        nodes: api::NodeFeed::new(config.ui.streams(config.connections.operators), stop.clone()),
+        sessions: web_page::sessions(&config, &key),
         metrics: metrics_listener::text(&metrics),
         settings: config.api_settings(),
     };
     let classes = config.connections.classes();
-    let agents_app = api::App { store: for_agents.clone(), ..app.clone() };
+    let sessions = web_page::sessions_at(&config, ListenerScope::Network, &app.sessions);
+    let agents_app = api::App { store: for_agents.clone(), sessions, ..app.clone() };
     let listeners = Listeners {
         config: &config,
         classes: &classes,

@@ -11,9 +11,10 @@ use model::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{
-    AgentStore, Bell, ConductorStore, EventCursor, EventPage, EventStore, HeartbeatRecord, Inspected,
-    KeptEvents, Lease, NodePage, NodeQuery, NodeStore, ResourcePage, ResourceQuery, ResourceStore,
-    ResourceWrite, Result, ScriptFetch, ScriptGrant, StepKind, Store, StoreError, TokenGrant, TokenRequest,
+    AgentStore, Bell, ConductorStore, EventCursor, EventPage, EventStore, FieldValue, HeartbeatRecord,
+    Inspected, KeptEvents, Lease, NodeField, NodePage, NodeQuery, NodeStore, ResourcePage, ResourceQuery,
+    ResourceStore, ResourceWrite, Result, ScriptFetch, ScriptGrant, StepKind, Store, StoreError, TokenGrant,
+    TokenRequest,
 };
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -71,7 +72,7 @@ timed!(NodeStore {
     async fn nodes() -> Result<Vec<Node>>;
     async fn node_page(query: NodeQuery) -> Result<NodePage>;
     async fn node_page_once(query: NodeQuery) -> Result<NodePage>;
-    async fn shards(project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>>;
+    async fn count_nodes(fields: &[NodeField], project: Option<&str>) -> Result<BTreeMap<Vec<FieldValue>, usize>>;
     async fn nodes_in(states: &[ProvisionState]) -> Result<Vec<Node>>;
     async fn delete_node(uuid: Uuid, version: u64, events: Vec<Event>) -> Result<()>;
     async fn history(node: Uuid) -> Result<Vec<Event>>;

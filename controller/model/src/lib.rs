@@ -28,6 +28,7 @@ pub mod kind;
 mod logged_event;
 pub mod mask;
 pub mod node;
+pub mod offer;
 pub mod phase;
 pub mod plan;
 mod port;

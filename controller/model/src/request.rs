@@ -423,12 +423,11 @@ pub(crate) fn check_node(node: &Node, verb: Verb) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// The node after a user asked for power.
-pub fn apply_power(
-    node: &Node,
-    target: PowerTarget,
-    now: Timestamp,
-) -> Result<(Node, Vec<Event>), RequestError> {
+/// Whether the power of a node may be changed.
+///
+/// # Errors
+/// The controller works on it.
+pub fn check_power(node: &Node) -> Result<(), RequestError> {
     let state = node.provision_state;
     let held =
         matches!(state, ProvisionState::CleanHold | ProvisionState::DeployHold | ProvisionState::ServiceHold);
@@ -436,6 +435,16 @@ pub fn apply_power(
     if held || state.budget() != Budget::User {
         return Err(RequestError::PowerLocked { node: node.uuid, state: state.as_str() });
     }
+    Ok(())
+}
+
+/// The node after a user asked for power.
+pub fn apply_power(
+    node: &Node,
+    target: PowerTarget,
+    now: Timestamp,
+) -> Result<(Node, Vec<Event>), RequestError> {
+    check_power(node)?;
     let mut changed = node.clone();
     changed.target_power_state = Some(target);
     if let Some(run) = &mut changed.run {

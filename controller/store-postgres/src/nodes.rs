@@ -9,7 +9,7 @@ use model::{
     Catalogue, Certificate, ConductorReport, Event, Inventory, Node, ProvisionState, StepKind, Timestamp,
 };
 use std::collections::BTreeMap;
-use store::{Bell, Lease, NodePage, NodeQuery, NodeStore, Noun, Result, StoreError};
+use store::{Bell, FieldValue, Lease, NodeField, NodePage, NodeQuery, NodeStore, Noun, Result, StoreError};
 use uuid::Uuid;
 
 #[async_trait]
@@ -52,8 +52,12 @@ impl NodeStore for PostgresStore {
             .await
     }
 
-    async fn shards(&self, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
-        self.database.read(|client, _| Box::pin(node_list::shards(client, project))).await
+    async fn count_nodes(
+        &self,
+        fields: &[NodeField],
+        project: Option<&str>,
+    ) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
+        self.database.read(|client, _| Box::pin(node_list::count(client, fields, project))).await
     }
 
     async fn nodes_in(&self, states: &[ProvisionState]) -> Result<Vec<Node>> {

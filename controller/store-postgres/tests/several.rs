@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::prelude::*;
 use store::{
-    EventCursor, HeartbeatRecord, NodeFilter, NodeQuery, ResourceWrite, StoreError, TokenGrant, TokenRequest,
-    Unique,
+    EventCursor, FieldValue, HeartbeatRecord, NodeField, NodeFilter, NodeQuery, ResourceWrite, StoreError,
+    TokenGrant, TokenRequest, Unique,
 };
 use store_postgres::{DatabaseKey, OpenError, PostgresStore, Settings};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -366,10 +366,10 @@ async fn a_text_with_a_null_character_is_a_text_like_another() {
         |part: &str| NodeFilter { description_contains: Some(part.to_owned()), ..NodeFilter::default() };
     assert_eq!((found(part("\0y")).await, found(part("\0x")).await), (1, 0));
     assert_eq!(
-        store.shards(None).await.unwrap().into_keys().collect::<Vec<_>>(),
-        [Some("\u{1}\0".to_owned())]
+        store.count_nodes(&[NodeField::Shard], None).await.unwrap().into_keys().collect::<Vec<_>>(),
+        [vec![FieldValue::Text("\u{1}\0".to_owned())]]
     );
-    assert_eq!(store.shards(Some("p\0")).await.unwrap().len(), 1);
+    assert_eq!(store.count_nodes(&[NodeField::Shard], Some("p\0")).await.unwrap().len(), 1);
     let nowhere = store.resource(ResourceKind::Port, "\0").await;
     assert!(matches!(nowhere, Err(StoreError::NotFound { .. })), "{nowhere:?}");
 }

@@ -13,7 +13,7 @@ use model::{
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::{Bell, Lease, NodePage, NodeQuery, NodeStore, Noun, Result, StoreError};
+use store::{Bell, FieldValue, Lease, NodeField, NodePage, NodeQuery, NodeStore, Noun, Result, StoreError};
 use uuid::Uuid;
 
 #[async_trait]
@@ -67,9 +67,13 @@ impl NodeStore for SqliteStore {
         self.readers.read_within(limit, page).await
     }
 
-    async fn shards(&self, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
-        let project = project.map(str::to_owned);
-        self.readers.read(move |connection| node_list::shards(connection, project.as_deref())).await
+    async fn count_nodes(
+        &self,
+        fields: &[NodeField],
+        project: Option<&str>,
+    ) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
+        let (fields, project) = (fields.to_vec(), project.map(str::to_owned));
+        self.readers.read(move |connection| node_list::count(connection, &fields, project.as_deref())).await
     }
 
     async fn nodes_in(&self, states: &[ProvisionState]) -> Result<Vec<Node>> {

@@ -1,7 +1,7 @@
 //! Which nodes a list shows.
 
 use crate::node_field::{FieldValue, NodeField};
-use model::Node;
+use model::{Node, Timestamp};
 use serde_json::Value;
 
 /// Conditions of a list of nodes. All must hold; without any, every node is shown.
@@ -20,9 +20,18 @@ pub struct NodeFilter {
     /// Text, in lower case, that the description must contain in any letter case. No index helps: every node that the
     /// other conditions let pass is looked at.
     pub description_contains: Option<String>,
+    /// Text, in lower case, that name, UUID, instance name or instance UUID must contain, in any letter case of ASCII. No
+    /// index helps, but no document is read.
+    pub search: Option<String>,
+    /// The controller was to look at the node before this time, and has not: [`Node::next_wake_at`].
+    pub due_before: Option<Timestamp>,
 }
 
 impl NodeFilter {
+    /// What a search looks at.
+    pub const SEARCHED: [NodeField; 4] =
+        [NodeField::Name, NodeField::Uuid, NodeField::InstanceName, NodeField::InstanceUuid];
+
     /// The same filter for nodes that `project` owns or leases.
     #[must_use]
     pub fn within(mut self, project: &str) -> Self {
@@ -50,6 +59,11 @@ impl NodeFilter {
                 let description = node.other.get("description").and_then(Value::as_str);
                 description.is_some_and(|text| contains(text, part))
             })
+            && self
+                .search
+                .as_ref()
+                .is_none_or(|part| Self::SEARCHED.into_iter().any(|field| finds(&field.read(node), part)))
+            && self.due_before.is_none_or(|time| node.next_wake_at.is_some_and(|due| due < time))
     }
 }
 
@@ -61,4 +75,9 @@ pub fn is_one_of(value: &FieldValue, wanted: &[String]) -> bool {
 /// Whether a text contains `part`, which is in lower case, in any letter case.
 pub fn contains(text: &str, part: &str) -> bool {
     text.to_lowercase().contains(part)
+}
+
+/// Whether a value contains `part`, which is in lower case, in any letter case of ASCII.
+fn finds(value: &FieldValue, part: &str) -> bool {
+    matches!(value, FieldValue::Text(text) if text.to_ascii_lowercase().contains(part))
 }

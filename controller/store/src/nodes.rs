@@ -3,6 +3,7 @@
 use crate::bell::Bell;
 use crate::error::Result;
 use crate::lease::Lease;
+use crate::node_field::{FieldValue, NodeField};
 use crate::node_query::{NodePage, NodeQuery};
 use async_trait::async_trait;
 use model::{
@@ -37,8 +38,13 @@ pub trait NodeStore: Send + Sync {
     async fn node_page_once(&self, query: NodeQuery) -> Result<NodePage> {
         self.node_page(query).await
     }
-    /// How many nodes of `project` (or of all) are in each shard, by its name; `None`: in no shard.
-    async fn shards(&self, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>>;
+    /// How many nodes of `project` (or of all) have each combination of values of these fields, of which there is at least one. The
+    /// index of the first field is read, and no document.
+    async fn count_nodes(
+        &self,
+        fields: &[NodeField],
+        project: Option<&str>,
+    ) -> Result<BTreeMap<Vec<FieldValue>, usize>>;
     /// The nodes in these states, ordered as [`NodeStore::nodes`].
     async fn nodes_in(&self, states: &[ProvisionState]) -> Result<Vec<Node>> {
         let mut nodes = self.nodes().await?;

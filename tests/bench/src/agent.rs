@@ -1,9 +1,10 @@
 //! One simulated agent: its clean steps, and a journal of when each came and ended.
 
+use agent_protocol::progress::Progress;
 use agent_protocol::step::Step;
 use axum::http::StatusCode;
 use model::StepKind;
-use room::{Begun, Call, Ending, Kind, Work, advertised, held, step_result};
+use room::{Begun, Call, Ending, Kind, StepContext, Work, advertised, held, step_result};
 use serde_json::{Map, Value};
 use std::sync::Mutex;
 use std::time::Instant;
@@ -21,6 +22,10 @@ pub struct Agent {
     report: Value,
     /// The step whose command is being answered, with its result.
     begun: Mutex<Option<(String, Value)>>,
+    /// A step that has begun ends when [`Agent::release`] is called, and not at once.
+    is_held: bool,
+    /// The context of such a step.
+    context: Mutex<Option<StepContext>>,
     journal: Mutex<Vec<Mark>>,
     /// Every step has ended.
     pub finished: CancellationToken,
@@ -55,6 +60,8 @@ impl Agent {
             steps,
             report: Value::Null,
             begun: Mutex::default(),
+            is_held: false,
+            context: Mutex::default(),
             journal: Mutex::default(),
             finished: CancellationToken::new(),
         }
@@ -66,6 +73,26 @@ impl Agent {
         self
     }
 
+    /// The same agent, whose steps go on until they are released.
+    pub fn held(mut self) -> Self {
+        self.is_held = true;
+        self
+    }
+
+    /// Reports how far the step that goes on is. False: no step goes on.
+    pub fn report(&self, progress: Progress) -> bool {
+        let context = held(&self.context);
+        context.iter().for_each(|context| context.report(progress.clone()));
+        self.process.progressed.notify_one();
+        context.is_some()
+    }
+
+    /// Ends the step that goes on. False: no step goes on.
+    pub fn release(&self) -> bool {
+        *held(&self.context) = None;
+        self.end()
+    }
+
     /// The same agent as an ironic-python-agent, which signs nothing.
     pub fn unsigned(mut self) -> Self {
         let id = || Uuid::new_v4().to_string();
@@ -73,18 +100,25 @@ impl Agent {
         self
     }
 
-    /// Answer a call. A step has ended before its answer, RUNNING, is on its way.
+    /// Answer a call. A step that is not held has ended before its answer, RUNNING, is on its way.
     pub fn answer(&self, call: &Call) -> (StatusCode, Vec<u8>) {
         let answer = self.process.answer(self, call);
-        if let Some((id, result)) = held(&self.begun).take() {
-            let mut journal = held(&self.journal);
-            journal.iter_mut().last().into_iter().for_each(|mark| mark.ended = Instant::now());
-            self.process.finish(&id, Ending::done(Some(result)));
-            if journal.len() >= self.steps.len() {
-                self.finished.cancel();
-            }
+        if !self.is_held {
+            self.end();
         }
         answer
+    }
+
+    /// Ends the step that has begun, if one has.
+    fn end(&self) -> bool {
+        let Some((id, result)) = held(&self.begun).take() else { return false };
+        let mut journal = held(&self.journal);
+        journal.iter_mut().last().into_iter().for_each(|mark| mark.ended = Instant::now());
+        self.process.finish(&id, Ending::done(Some(result)));
+        if journal.len() >= self.steps.len() {
+            self.finished.cancel();
+        }
+        true
     }
 
     /// The steps that were run, in order.
@@ -110,6 +144,7 @@ impl Work for Agent {
         held(&self.journal).push(Mark { step: label, received: now, ended: now });
         let report = if step.field("step") == "erase_devices" { &self.report } else { &Value::Null };
         let result = step_result(step.kind, &step.params["step"], report);
+        *held(&self.context) = self.is_held.then_some(step.context);
         *held(&self.begun) = Some((step.id.to_owned(), result));
     }
 

@@ -98,21 +98,13 @@ impl World {
         let store = Arc::new(WatchedStore::new(self.clone(), life.clone(), bell.clone()));
         let members = Members::alone(&host.name);
         let app = api::App {
-            store: store.clone(),
             clock: host.clock.clone(),
-            drivers: Arc::new(SimPort::new(self.clone())),
-            bundles: None,
-            images: Default::default(),
-            certificate_key: None,
-            lock_waits: api::LockWaits::default(),
-            remarks: store::Remarks::default(),
-            events: Default::default(),
-            metrics: api::MetricsText::default(),
             members: members.clone(),
             settings: api::Settings {
                 public_endpoint: "https://controller.example:6385".to_owned(),
                 ..api::Settings::default()
             },
+            ..api::App::alone(&host.name, store.clone(), Arc::new(SimPort::new(self.clone())))
         };
         let agents = AgentClient::over(Arc::new(Wire::new(self.clone(), life.clone())));
         let executor = LiveExecutor::new(

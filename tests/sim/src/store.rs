@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use store::prelude::*;
 use store::{
-    Bell, EventCursor, EventPage, HeartbeatRecord, Inspected, KeptEvents, Lease, NodePage, NodeQuery,
-    ResourcePage, ResourceQuery, ResourceWrite, Result, ScriptFetch, ScriptGrant, StoreError, TokenGrant,
-    TokenRequest,
+    Bell, EventCursor, EventPage, FieldValue, HeartbeatRecord, Inspected, KeptEvents, Lease, NodeField,
+    NodePage, NodeQuery, ResourcePage, ResourceQuery, ResourceWrite, Result, ScriptFetch, ScriptGrant,
+    StoreError, TokenGrant, TokenRequest,
 };
 use tokio::task::yield_now;
 use tokio::time::sleep;
@@ -175,8 +175,12 @@ impl NodeStore for WatchedStore {
         self.read(self.world.disk.node_page(query)).await
     }
 
-    async fn shards(&self, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
-        self.read(self.world.disk.shards(project)).await
+    async fn count_nodes(
+        &self,
+        fields: &[NodeField],
+        project: Option<&str>,
+    ) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
+        self.read(self.world.disk.count_nodes(fields, project)).await
     }
 
     async fn update_node(&self, node: Node, events: Vec<Event>, lease: Option<Lease>) -> Result<Node> {

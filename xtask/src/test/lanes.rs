@@ -24,7 +24,7 @@ use super::tally::Tally;
 use crate::sh;
 
 /// Prefixes of what computes. These tests keep every processor busy by themselves.
-const COMPUTING: [&str; 5] = ["sim", "explore", "api::fuzz", "block::drives", "fleet"];
+const COMPUTING: [&str; 6] = ["sim", "explore", "api::fuzz", "block::drives", "fleet", "browser::page"];
 
 /// Prefixes of what takes longest of the rest, longest first, so that none of them is the last to start.
 const LONG: [&str; 8] = [

@@ -28,7 +28,7 @@ pub const PHRASES: &[(&str, &str)] = &[
 pub const WHO: (&str, &str) = ("Who …", "name the subject: users that, an agent that");
 
 /// Kinds of files that are read.
-const KINDS: &[&str] = &[".rs", ".md", ".toml", ".py", ".sh"];
+const KINDS: &[&str] = &[".rs", ".md", ".toml", ".py", ".sh", ".js"];
 
 /// Paths whose words are not ours to choose: specifications, recorded and generated texts, old names, and this list.
 const EXEMPT: &[&str] = &[

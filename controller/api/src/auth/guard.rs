@@ -7,10 +7,12 @@
 use super::Auth;
 use super::audit::{self, RequestSummary};
 use super::basic;
+use super::cookie::{self, RequestCookie};
 use super::identity::{Identity, Owners, TargetNotFound};
 use super::operator_token::TOKEN_FILE_HEADER;
 use super::policy::{lesser, may, might};
 use super::scoped_store;
+use super::session::{Session, Sessions};
 use crate::app::App;
 use crate::args::Args;
 use crate::client_address;
@@ -25,7 +27,7 @@ use axum::http::{Extensions, HeaderMap, Method, Response, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
 use http_server::{LocalUser, Peer};
-use model::ResourceKind;
+use model::{ResourceKind, Timestamp};
 use std::net::IpAddr;
 use std::sync::Arc;
 use store::StoreError;
@@ -46,6 +48,7 @@ const IN_BODY: [&str; 4] = ["/v1/ports", "/v1/portgroups", "/v1/volume/connector
 #[derive(Clone)]
 struct Guard {
     auth: Auth,
+    sessions: Sessions,
     app: Arc<App>,
     method: Method,
     path: &'static str,
@@ -58,6 +61,7 @@ struct Guard {
 pub fn guarded(endpoint: Endpoint, auth: &Auth, app: &Arc<App>) -> Endpoint {
     let guard = Guard {
         auth: auth.clone(),
+        sessions: app.sessions.clone(),
         app: app.clone(),
         method: endpoint.method.clone(),
         path: endpoint.path,
@@ -88,8 +92,25 @@ pub async fn unrouted(
     identify(auth, headers, client).await.map_or_else(|refusal| refusal, |_| response)
 }
 
+/// The identity of the user whose session a cookie has, if it is good. Credentials in the request count more than a cookie.
+pub(crate) fn of_session(
+    auth: &Auth,
+    sessions: &Sessions,
+    presented: &RequestCookie,
+    now: Timestamp,
+) -> Option<(Identity, Session)> {
+    let mut identity = None;
+    let proof = |user: &str| {
+        let (proof, known) = auth.known(user)?;
+        identity = Some(known);
+        Some(proof)
+    };
+    let session = sessions.of_cookie(presented.value.as_deref()?, proof, now)?;
+    Some((identity?, session))
+}
+
 /// The caller's identity, or the answer that rejects the caller.
-async fn identify(
+pub(crate) async fn identify(
     auth: &Auth,
     headers: &HeaderMap,
     origin: RequestOrigin,
@@ -101,11 +122,10 @@ async fn identify(
             let user = origin.user.map(|user| format!("uid {}", user.0));
             return Ok(Identity { user, ..Identity::ADMINISTRATOR });
         }
-        Auth::Basic(users) => match basic::credentials(headers) {
-            Ok(credentials) => users.identify(credentials, origin.client).await,
+        Auth::Basic(_) | Auth::Token(_) => match basic::credentials(headers) {
+            Ok(credentials) => auth.login(credentials, origin.client).await,
             Err(refusal) => Err(refusal),
         },
-        Auth::Token(token) => basic::credentials(headers).and_then(|given| token.identify(given)),
     };
     identified.map_err(|refusal| {
         let mut response = refusal.into_response();
@@ -114,6 +134,9 @@ async fn identify(
             && let Some(file) = token.header()
         {
             response.headers_mut().insert(TOKEN_FILE_HEADER, file);
+        }
+        if cookie::is_of_a_script(headers) {
+            response.headers_mut().remove(header::WWW_AUTHENTICATE);
         }
         response
     })
@@ -144,10 +167,11 @@ fn elsewhere() -> Response<Body> {
 
 impl Guard {
     async fn pass(&self, mut request: Request, next: Next) -> Response<Body> {
+        let mut presented = RequestCookie::of(request.headers(), request.uri(), self.sessions.by_tls);
         let identity = if self.is_open(request.headers()) {
             Identity::ANONYMOUS
         } else {
-            match self.allowed(&mut request).await {
+            match self.allowed(&mut request, &mut presented).await {
                 Ok(identity) => identity,
                 Err(refused) => return refused,
             }
@@ -160,7 +184,10 @@ impl Guard {
             .into_response();
         }
         // So that nothing behind this can log it.
-        request.headers_mut().remove(header::AUTHORIZATION);
+        for secret in [header::AUTHORIZATION, header::COOKIE, cookie::CSRF_HEADER] {
+            request.headers_mut().remove(secret);
+        }
+        request.extensions_mut().insert(presented);
         request.extensions_mut().insert(identity.clone());
         // Agents have no grant: what they report is in the history of their node.
         if identity.grant.is_none() || !audit::can_change(request.method()) {
@@ -182,9 +209,48 @@ impl Guard {
         self.policy == OPEN || (self.agents && is_agent)
     }
 
-    async fn allowed(&self, request: &mut Request) -> Result<Identity, Response<Body>> {
+    /// The caller, by credentials or by a session.
+    async fn caller(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        origin: RequestOrigin,
+        presented: &mut RequestCookie,
+    ) -> Result<Identity, Response<Body>> {
+        if !headers.contains_key(header::AUTHORIZATION)
+            && let Some((identity, _)) =
+                of_session(&self.auth, &self.sessions, presented, self.app.clock.now())
+        {
+            self.check_site(method, presented).map_err(ApiError::into_response)?;
+            presented.counts = true;
+            return Ok(identity);
+        }
+        identify(&self.auth, headers, origin).await
+    }
+
+    /// Whether the page itself sent a request that has the cookie of a session: a browser adds the cookie to whatever any page sends.
+    fn check_site(&self, method: &Method, presented: &RequestCookie) -> Result<(), ApiError> {
+        let refused = |why: &str| Err(ApiError::client(403, why));
+        if presented.is_foreign {
+            return refused("Requests from other sites are rejected (Sec-Fetch-Site).");
+        }
+        let cookie = presented.value.as_deref().unwrap_or_default();
+        let has_token = presented.csrf.as_deref().is_some_and(|given| self.sessions.is_csrf(cookie, given));
+        if cookie::needs_csrf(method) && !has_token {
+            return refused(
+                "A change in a session needs the token of its login (header anneal-csrf): log in again.",
+            );
+        }
+        Ok(())
+    }
+
+    async fn allowed(
+        &self,
+        request: &mut Request,
+        presented: &mut RequestCookie,
+    ) -> Result<Identity, Response<Body>> {
         let origin = RequestOrigin::of(request.extensions());
-        let identity = identify(&self.auth, request.headers(), origin).await?;
+        let identity = self.caller(&self.method, request.headers(), origin, presented).await?;
         if let Some(peer) = request.extensions().get::<Peer>() {
             peer.authenticated();
         }

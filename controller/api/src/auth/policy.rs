@@ -33,6 +33,10 @@ const TABLE: &[Row] = &[
     ("anneal:node:disks:retire", [MEMBER, NO_ROLE, NO_ROLE, NO_ROLE]),
     // Makes a node available whose disks may contain anything.
     ("anneal:node:override", [ADMIN, NO_ROLE, NO_ROLE, NO_ROLE]),
+    // What the caller may do, of which every answer 403 says as much.
+    ("anneal:rights:get", [READER, READER, READER, READER]),
+    // For the caller's own browser.
+    ("anneal:session:link", [READER, READER, READER, READER]),
     // They have events of all nodes.
     ("anneal:webhook:get", [READER, NO_ROLE, NO_ROLE, NO_ROLE]),
     ("anneal:webhook:retry", [ADMIN, NO_ROLE, NO_ROLE, NO_ROLE]),

@@ -13,10 +13,10 @@ use model::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{
-    AgentStore, ApiStore, Bell, EventCursor, EventPage, EventStore, HeartbeatRecord, KeptEvents, Lease,
-    NodeFilter, NodePage, NodeQuery, NodeStore, Noun, Ownership, ResourceFilter, ResourcePage, ResourceQuery,
-    ResourceStore, ResourceWrite, Result, ScriptFetch, ScriptGrant, StepKind, StoreError, TokenGrant,
-    TokenRequest,
+    AgentStore, ApiStore, Bell, EventCursor, EventPage, EventStore, FieldValue, HeartbeatRecord, KeptEvents,
+    Lease, NodeField, NodeFilter, NodePage, NodeQuery, NodeStore, Noun, Ownership, ResourceFilter,
+    ResourcePage, ResourceQuery, ResourceStore, ResourceWrite, Result, ScriptFetch, ScriptGrant, StepKind,
+    StoreError, TokenGrant, TokenRequest,
 };
 use uuid::Uuid;
 
@@ -116,9 +116,15 @@ impl NodeStore for ProjectScopedStore {
     async fn node_page_once(&self, query: NodeQuery) -> Result<NodePage> {
         self.node_page(query).await
     }
-    async fn shards(&self, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
+    async fn count_nodes(
+        &self,
+        fields: &[NodeField],
+        project: Option<&str>,
+    ) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
         match self.project.as_deref() {
-            Some(own) if project.is_none_or(|asked| asked == own) => self.store.shards(Some(own)).await,
+            Some(own) if project.is_none_or(|asked| asked == own) => {
+                self.store.count_nodes(fields, Some(own)).await
+            }
             _ => Ok(BTreeMap::new()),
         }
     }

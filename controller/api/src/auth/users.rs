@@ -105,6 +105,14 @@ impl Users {
         }
     }
 
+    /// The hash of a user's password now, and the user.
+    pub(crate) fn known(&self, user: &str) -> Option<(Vec<u8>, Identity)> {
+        let known = self.current();
+        let entry = known.users.get(user)?;
+        let identity = Identity { grant: entry.grant.clone(), user: Some(user.to_owned()) };
+        Some((entry.hash.clone().into_bytes(), identity))
+    }
+
     /// Whether a password fits a digest. Waits for its turn if not too many others do.
     async fn verify(&self, password: Vec<u8>, hash: String) -> Result<bool, BasicAuthError> {
         let Ok(_place) = self.queue.try_acquire() else {

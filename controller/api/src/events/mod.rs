@@ -15,7 +15,8 @@ pub(crate) mod view;
 use crate::call::{Call, json};
 use crate::endpoint::{Endpoint, rows};
 use crate::error::{ApiError, Reply};
-use axum::http::{HeaderMap, header};
+use crate::server_sent;
+use axum::http::HeaderMap;
 use filter::Filter;
 use serde_json::{Value, json};
 use store::EventCursor;
@@ -37,7 +38,7 @@ async fn list(headers: HeaderMap, call: Call) -> Reply {
     let limit = limit(&call)?;
     let filter = Filter::of(&call).await?;
     let after = begin(&call, &headers).await?;
-    if wants_stream(&headers) {
+    if server_sent::is_wanted(&headers) {
         return stream::answer(call, filter, after).await;
     }
     let page = call.app.store.events(after, limit).await?;
@@ -60,7 +61,7 @@ fn limit(call: &Call) -> Result<usize, ApiError> {
 
 /// Where the answer begins; `None`: at the oldest event.
 async fn begin(call: &Call, headers: &HeaderMap) -> Result<Option<EventCursor>, ApiError> {
-    let last = headers.get(LAST_EVENT_ID).filter(|_| wants_stream(headers));
+    let last = headers.get(LAST_EVENT_ID).filter(|_| server_sent::is_wanted(headers));
     let text = match last {
         Some(last) => Some(last.to_str().unwrap_or_default()),
         None => call.args.text("after"),
@@ -73,13 +74,4 @@ async fn begin(call: &Call, headers: &HeaderMap) -> Result<Option<EventCursor>, 
             None => Err(ApiError::invalid(format!("Expected a cursor for after: {text}"))),
         },
     }
-}
-
-/// Whether the client asked for a stream by name: `*/*` means JSON.
-fn wants_stream(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(header::ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
-    let mut ranges = accepted.flat_map(|value| value.split(','));
-    ranges.any(|range| {
-        range.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case(stream::MEDIA_TYPE))
-    })
 }

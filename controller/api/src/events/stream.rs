@@ -4,28 +4,18 @@ use super::feed::Listener;
 use super::filter::Filter;
 use super::view;
 use crate::call::Call;
-use crate::error::{ApiError, Reply};
-use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, Response, StatusCode, header};
-use axum::response::IntoResponse;
+use crate::error::Reply;
+use crate::server_sent::{self, COMMENT, KEEP_ALIVE, LIFETIME, PAUSE, RETRY};
+use axum::body::Bytes;
 use futures_util::stream::unfold;
 use std::convert::Infallible;
-use std::time::Duration;
 use store::{EventCursor, EventPage, StoreError};
 use tokio::time::Instant;
 
-/// `Accept` and `Content-Type` of a stream.
-pub const MEDIA_TYPE: &str = "text/event-stream";
-/// A comment is sent after this time without an event, so that proxies and clients see that the stream is alive.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// A stream ends after this time, and the client goes on with another, whose rights are checked anew.
-const LIFETIME: Duration = Duration::from_secs(3600);
-/// After a read of the database that failed.
-const PAUSE: Duration = Duration::from_secs(1);
 /// Most events in one part.
 const PART: usize = 100;
-/// What a stream begins with: a client that lost it waits for so many milliseconds.
-const OPENING: &str = "retry: 2000\n: events\n\n";
+/// What a stream begins with, behind the time after which a client comes back.
+const OPENING: &str = ": events\n\n";
 
 /// One stream.
 struct Stream {
@@ -51,10 +41,7 @@ enum Next {
 /// The answer.
 pub async fn answer(call: Call, filter: Filter, after: Option<EventCursor>) -> Reply {
     let Some(listener) = call.app.events.listen(&call.unscoped_app.store) else {
-        let busy = ApiError::client(503, "There are as many streams of events as there may be.");
-        let mut response = busy.into_response();
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
-        return Ok(response);
+        return Ok(server_sent::busy("events"));
     };
     let page = call.app.store.events(after, PART).await?;
     let until = Instant::now() + LIFETIME;
@@ -63,13 +50,7 @@ pub async fn answer(call: Call, filter: Filter, after: Option<EventCursor>) -> R
         let part = stream.part().await?;
         Some((Ok::<_, Infallible>(Bytes::from(part)), stream))
     });
-    let mut response = Response::new(Body::from_stream(parts));
-    *response.status_mut() = StatusCode::OK;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
-    // nginx would collect the answer before it passes it on.
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    Ok(response)
+    Ok(server_sent::answer(parts))
 }
 
 impl Stream {
@@ -77,7 +58,7 @@ impl Stream {
     async fn part(&mut self) -> Option<String> {
         loop {
             match std::mem::replace(&mut self.next, Next::Read) {
-                Next::Open(page) => return Some(format!("{OPENING}{}", self.sent(page, true))),
+                Next::Open(page) => return Some(format!("{RETRY}{OPENING}{}", self.sent(page, true))),
                 Next::Read => match self.call.app.store.events(self.after, PART).await {
                     Ok(page) => {
                         let part = self.sent(page, false);
@@ -103,7 +84,7 @@ impl Stream {
                         Ok(false) => return None,
                         Err(_) => {
                             self.next = Next::Wait;
-                            return Some(": keep-alive\n\n".to_owned());
+                            return Some(COMMENT.to_owned());
                         }
                     }
                 }

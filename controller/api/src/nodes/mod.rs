@@ -22,6 +22,7 @@ mod network_data;
 pub mod nmi;
 pub mod patch;
 pub mod power;
+mod progress;
 pub mod provision;
 pub mod raid;
 pub mod rights;
@@ -135,6 +136,8 @@ fn extensions() -> Vec<Endpoint> {
         POST "/v1/anneal/nodes/{ident}/disks/retire" 1 "anneal:node:disks:retire", "accept that a disk has left it"
             => disks::retire;
         GET "/v1/anneal/nodes/{ident}/why" 1 "baremetal:node:get", "what it waits for, and which command helps" => why::show;
+        GET "/v1/anneal/nodes/{ident}/progress" 1 "baremetal:node:get", "where it stands and how far its run is, also as a stream"
+            => progress::show;
     ];
     rows.into_iter().map(Endpoint::own).collect()
 }

@@ -52,7 +52,8 @@ fn judge(call: &Call, ident: &str, node: &Node, target: PowerTarget) -> Result<w
     })
 }
 
-fn turns_off(target: PowerTarget) -> bool {
+/// Whether this leaves a node without power.
+pub(crate) fn turns_off(target: PowerTarget) -> bool {
     matches!(target, PowerTarget::Off | PowerTarget::SoftOff)
 }
 

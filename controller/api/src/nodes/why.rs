@@ -2,12 +2,12 @@
 //! microversion guards it.
 
 use crate::call::{Call, json};
-use crate::error::Reply;
+use crate::error::{ApiError, Reply};
 use crate::format::{at, iso, text};
 use axum::extract::Path;
 use model::request::Policy;
 use model::why::{Advice, Facts, Tried, Why};
-use model::{Logs, Node, Timestamp};
+use model::{Contact, Logs, Node, Timestamp};
 use serde_json::{Value, json};
 
 /// In the place of a text that the caller may not see.
@@ -16,25 +16,58 @@ const HIDDEN: &str = "** Value Redacted - Requires baremetal:node:get:last_error
 /// `GET …`.
 pub async fn show(Path(ident): Path<String>, call: Call) -> Reply {
     call.args.only(&[])?;
-    let mut node = call.node(&ident).await?;
-    if !may_see_errors(&call, &node) {
-        hide_errors(&mut node);
-    }
-    let mut contact = call.app.store.contact(node.uuid).await?;
-    if !call.may_see("baremetal:node:get:driver_internal_info", &node) {
-        contact.rival = None;
-        contact.boot = None;
-    }
-    let holder = call.app.store.lease_holders(&[node.uuid], call.now()).await?.remove(&node.uuid);
-    let conductor = call.app.members.driver_of(&node);
-    let facts = Facts {
-        node: &node,
-        contact: &contact,
-        conductor: conductor.as_deref(),
-        locked_by: holder.as_deref().filter(|_| call.may_see("baremetal:node:get:reservation", &node)),
-        policy: Policy { automated_clean: call.app.settings.automated_clean },
-    };
-    Ok(json(200, &view(&node, &Why::of(&facts), call.now())))
+    let found = reasons(&call, vec![call.node(&ident).await?]).await?;
+    let NodeReason { node, why, .. } =
+        found.into_iter().next().ok_or_else(|| ApiError::internal("a node"))?;
+    Ok(json(200, &view(&node, &why, call.now())))
+}
+
+/// A node with the answer, both as the caller may see them.
+pub(crate) struct NodeReason {
+    pub node: Node,
+    pub contact: Contact,
+    pub conductor: Option<String>,
+    pub why: Why,
+}
+
+/// Why these nodes stand where they do, with one read of the store for each kind of what is gathered.
+pub(crate) async fn reasons(call: &Call, nodes: Vec<Node>) -> Result<Vec<NodeReason>, ApiError> {
+    let uuids: Vec<_> = nodes.iter().map(|node| node.uuid).collect();
+    let contacts = call.app.store.contacts(&uuids).await?;
+    let mut holders = call.app.store.lease_holders(&uuids, call.now()).await?;
+    let found = nodes.into_iter().zip(contacts).map(|(mut node, mut contact)| {
+        if !may_see_errors(call, &node) {
+            hide_errors(&mut node);
+        }
+        if !call.may_see("baremetal:node:get:driver_internal_info", &node) {
+            contact.rival = None;
+            contact.boot = None;
+        }
+        let holder = holders.remove(&node.uuid);
+        let conductor = call.app.members.driver_of(&node);
+        let why = Why::of(&Facts {
+            node: &node,
+            contact: &contact,
+            conductor: conductor.as_deref(),
+            locked_by: holder.as_deref().filter(|_| call.may_see("baremetal:node:get:reservation", &node)),
+            policy: Policy { automated_clean: call.app.settings.automated_clean },
+        });
+        NodeReason { node, contact, conductor, why }
+    });
+    Ok(found.collect())
+}
+
+/// A command that helps, with what it asks for in words of the API.
+pub(crate) fn advice(node: &Node, advice: &Advice) -> Value {
+    let named = node.name.clone().unwrap_or_else(|| node.uuid.to_string());
+    let Advice { command, does } = advice;
+    json!({
+        "command": command.line(&named),
+        "does": does,
+        "action": command.action(),
+        "verb": command.target().filter(|_| command.action() == "verb"),
+        "target": command.target(),
+    })
 }
 
 /// Whether the caller sees what a view of the node shows in `last_error` and `driver_internal_info`.
@@ -94,7 +127,7 @@ fn view(node: &Node, why: &Why, now: Timestamp) -> Value {
 mod tests {
     use super::*;
     use model::run::Cursor;
-    use model::{Contact, ProvisionState, Run, RunKind, Wait};
+    use model::{ProvisionState, Run, RunKind, Wait};
     use uuid::Uuid;
 
     const S: i64 = 1_000_000;

@@ -13,6 +13,7 @@ use axum::extract::Path;
 use mac::Mac;
 use model::{ConductorReport, Timestamp};
 use serde_json::{Map, Value, json};
+use store::{FieldValue, NodeField};
 
 const FIELDS: [&str; 7] =
     ["hostname", "conductor_group", "drivers", "alive", "created_at", "updated_at", "links"];
@@ -140,10 +141,17 @@ fn unknown(hostname: &str) -> ApiError {
 async fn shards(call: Call) -> Reply {
     ResourceSpec::since(&call, 82, TooOld::Disallowed("shards"), 404)?;
     call.args.only(&[])?;
-    let mut counts: Vec<_> = call.app.store.shards(None).await?.into_iter().collect();
+    let mut counts: Vec<_> =
+        call.app.store.count_nodes(&[NodeField::Shard], None).await?.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let shards: Vec<_> =
-        counts.into_iter().map(|(name, count)| json!({"name": name, "count": count})).collect();
+    let shard = |(values, count): (Vec<FieldValue>, usize)| {
+        let name = match &values[..] {
+            [FieldValue::Text(name)] => Some(name),
+            _ => None,
+        };
+        json!({"name": name, "count": count})
+    };
+    let shards: Vec<_> = counts.into_iter().map(shard).collect();
     Ok(json(200, &json!({"shards": shards})))
 }
 

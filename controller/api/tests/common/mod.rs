@@ -2,8 +2,10 @@
 #![allow(dead_code, missing_docs, reason = "each test uses a part of it")]
 
 pub mod drivers;
+pub mod parts;
 pub mod test_store;
 
+use api::auth::Sessions;
 use api::{App, Auth, BundleStore, EventFeed, Settings};
 use axum::Router;
 use axum::body::Body;
@@ -35,6 +37,8 @@ pub struct Api {
     /// Where bundles are kept.
     pub bundles: tempfile::TempDir,
     pub members: Members,
+    /// What the router was made of.
+    pub app: App,
     /// Of the store, and after it.
     _place: Place,
 }
@@ -151,10 +155,12 @@ impl Api {
             images,
             events,
             members: members.clone(),
+            sessions: Sessions::signed_with(b"the key of the tests"),
             settings: Settings { public_endpoint: "http://127.0.0.1:6385".into(), ..settings },
             ..App::alone("probe-conductor", store.clone(), drivers.clone())
         };
-        Self { store, router: api::guarded_router(app, auth), drivers, bundles, members, _place }
+        let router = api::guarded_router(app.clone(), auth);
+        Self { store, router, drivers, bundles, members, app, _place }
     }
 
     /// Another controller with the same database, which has these images.

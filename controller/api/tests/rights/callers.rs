@@ -55,7 +55,9 @@ impl User {
             | "anneal:bundle:delete"
             | "anneal:node:override"
             | "anneal:webhook:retry" => relation == "system" && self.role == Role::Admin,
-            "anneal:certificate:get" | "anneal:event:list" => true,
+            "anneal:certificate:get" | "anneal:event:list" | "anneal:rights:get" | "anneal:session:link" => {
+                true
+            }
             "anneal:node:disks:retire" => relation == "system" && self.role >= Role::Member,
             policy => {
                 let who = IRONIC["policies"][policy].as_array();

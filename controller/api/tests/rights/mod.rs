@@ -2,6 +2,7 @@
 
 mod basic;
 pub mod callers;
+mod choices;
 mod endpoints;
 mod fields;
 mod files;

@@ -29,6 +29,7 @@ mod why;
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::output::{Format, cell, detail, show};
+use crate::rights;
 use crate::traits::{self, Traits};
 use batch::Act;
 use clap::Subcommand;
@@ -74,6 +75,11 @@ pub enum Command {
     Trait(Traits),
     /// Whether the drivers have what they need.
     Validate {
+        /// Name or UUID.
+        node: String,
+    },
+    /// What you may say to a node now, what it costs, and why not the rest.
+    Rights {
         /// Name or UUID.
         node: String,
     },
@@ -166,6 +172,7 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
             let answer = client.get(&["nodes", &node, "validate"], &[]).await?;
             show(format, &answer, facts::validation)
         }
+        Command::Rights { node } => rights::of_node(client, format, &node).await,
         Command::Why { node } => {
             let answer = client.get(&["anneal", "nodes", &node, "why"], &[]).await?;
             show(format, &answer, why::text)

@@ -6,7 +6,8 @@
 #[allow(dead_code, missing_docs, reason = "each test program uses a part of it")]
 mod drivers;
 
-use api::App;
+use api::auth::Sessions;
+use api::{App, Auth, OriginCheck};
 use model::{Node, PowerState, ProvisionState};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -28,12 +29,20 @@ pub struct Controller {
 impl Controller {
     /// One without nodes.
     pub fn new() -> Self {
+        Self::guarded(Auth::NoAuth)
+    }
+
+    /// The same, that lets in whom `auth` lets in.
+    pub fn guarded(auth: Auth) -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (store, drivers) = (Arc::new(MemoryStore::new()), Arc::new(drivers::KeptDrivers::new()));
-        let app = App::alone("c1", store.clone(), drivers.clone());
+        let sessions = Sessions::signed_with(b"the key of the tests");
+        let app = App { sessions: sessions.clone(), ..App::alone("c1", store.clone(), drivers.clone()) };
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        runtime.spawn(async move { axum::serve(listener, api::router(app)).await });
+        sessions.serve_at(endpoint.clone());
+        let router = api::loopback_router(app, auth, OriginCheck::default());
+        runtime.spawn(async move { axum::serve(listener, router).await });
         Self { endpoint, drivers, store, runtime }
     }
 
@@ -44,6 +53,16 @@ impl Controller {
         node.driver_info.insert("redfish_address".to_owned(), json!("https://bmc"));
         (node.provision_state, node.power_state) = (state, Some(PowerState::Off));
         self.runtime.block_on(self.store.create_node(node, Vec::new())).unwrap().uuid
+    }
+
+    /// A request of a browser, with a JSON body; status and answer.
+    pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        self.runtime.block_on(async {
+            let client = reqwest::Client::builder().no_proxy().build().unwrap();
+            let answer = client.post(format!("{}{path}", self.endpoint)).json(body).send().await.unwrap();
+            (answer.status().as_u16(), answer.json().await.unwrap_or(Value::Null))
+        })
     }
 
     /// Exit code, standard output and standard error of `anneal`.

@@ -23,6 +23,27 @@ pub enum Command {
 }
 
 impl Command {
+    /// What kind of request it is, in a word.
+    pub fn action(&self) -> &'static str {
+        match self {
+            Self::Verb(_) => "verb",
+            Self::Power(_) => "power",
+            Self::UnsetMaintenance => "unset_maintenance",
+            Self::UnsetRetired => "unset_retired",
+            Self::UnsetProtected => "unset_protected",
+            Self::SetAgentKind(_) | Self::RetireDisk(_) => "other",
+        }
+    }
+
+    /// The verb, or the power, that it asks for.
+    pub fn target(&self) -> Option<&'static str> {
+        match self {
+            Self::Verb(verb) => Some(verb.as_str()),
+            Self::Power(target) => Some(target.as_str()),
+            _ => None,
+        }
+    }
+
     /// The command line for the node of this name or UUID. What comes from the node's hardware is quoted for the shell.
     pub fn line(&self, node: &str) -> String {
         match self {

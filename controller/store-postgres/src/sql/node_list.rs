@@ -10,8 +10,10 @@ use crate::failure::failed;
 use crate::text;
 use crate::value::{Kind, Value};
 use std::collections::BTreeMap;
-use store::{NodeField, NodeFilter, NodePage, NodeQuery, Result};
+use store::{FieldValue, NodeField, NodeFilter, NodePage, NodeQuery, Result};
 use stored_secrets::DatabaseKey;
+use tokio_postgres::Row;
+use uuid::Uuid;
 
 /// The page that a query asks for.
 pub async fn page(change: &Change, key: &DatabaseKey, query: &NodeQuery) -> Result<NodePage> {
@@ -60,7 +62,19 @@ async fn conditions(change: &Change, filter: &NodeFilter) -> Result<Vec<Conditio
         // An index helps nothing here.
         Condition::new("strpos(description, $) > 0", [Value::text(part)])
     }));
+    all.extend(filter.search.iter().map(|part| search(part)));
+    all.extend(
+        filter.due_before.map(|time| Condition::new("next_wake_at < $", [Value::Number(Some(time.0))])),
+    );
     Ok(all)
+}
+
+/// A node has this text, in lower case, in what a search looks at. `lower` would depend on the locale of the database.
+fn search(part: &str) -> Condition {
+    const LOWERS: &str = "'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'";
+    let finds = |field: NodeField| format!("strpos(translate({}::text, {LOWERS}), $) > 0", field.name());
+    let any = NodeFilter::SEARCHED.map(finds).join(" OR ");
+    Condition::new(format!("({any})"), NodeFilter::SEARCHED.map(|_| Value::text(part)))
 }
 
 /// A node has one of these texts in a field; its table is named by `of`.
@@ -78,16 +92,36 @@ pub fn has_project(project: &str, of: &str) -> Condition {
     Condition::new(format!("({of}owner = $ OR {of}lessee = $)"), [project.clone(), project])
 }
 
-/// How many nodes are in each shard.
-pub async fn shards(client: &Client, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
-    const SHARDS: &str = "SELECT shard, count(*) FROM node
-        WHERE $1::text IS NULL OR owner = $1 OR lessee = $1 GROUP BY shard";
+/// How many nodes have each combination of values of these fields.
+pub async fn count(
+    client: &Client,
+    fields: &[NodeField],
+    project: Option<&str>,
+) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
+    let columns: Vec<_> = fields.iter().map(|field| field.name()).collect();
+    let columns = columns.join(", ");
+    let sql = format!(
+        "SELECT count(*), {columns} FROM node
+            WHERE $1::text IS NULL OR owner = $1 OR lessee = $1 GROUP BY {columns}"
+    );
     let project = project.map(text::stored);
-    let found = rows(client, SHARDS, &[&project.as_deref()]).await;
-    let found = found.map_err(failed("counting the nodes of shards"))?;
+    let found = rows(client, &sql, &[&project.as_deref()]).await;
+    let found = found.map_err(failed("counting nodes"))?;
     let count = |row| {
-        let (shard, count): (Option<&str>, i64) = (cell(row, 0)?, cell(row, 1)?);
-        Ok((shard.map(text::read), usize::try_from(count).unwrap_or_default()))
+        let values = fields.iter().enumerate().map(|(index, field)| field_value(row, index + 1, *field));
+        let count: i64 = cell(row, 0)?;
+        Ok((values.collect::<Result<_>>()?, usize::try_from(count).unwrap_or_default()))
     };
     found.iter().map(count).collect()
+}
+
+/// The value of a field in a column of a row.
+fn field_value(row: &Row, index: usize, field: NodeField) -> Result<FieldValue> {
+    let value = match kind_of_node_field(field) {
+        Kind::Text => cell::<Option<&str>>(row, index)?.map(|value| FieldValue::Text(text::read(value))),
+        Kind::Number => cell::<Option<i64>>(row, index)?.map(FieldValue::Number),
+        Kind::Bool => cell::<Option<bool>>(row, index)?.map(FieldValue::Bool),
+        Kind::Uuid => cell::<Option<Uuid>>(row, index)?.map(|uuid| FieldValue::Text(uuid.to_string())),
+    };
+    Ok(value.unwrap_or(FieldValue::Null))
 }

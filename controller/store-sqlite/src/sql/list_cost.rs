@@ -190,3 +190,37 @@ fn ranges_are_read_from_their_index_in_order() {
     let plan = list::plan(&connection, &list, &list.all);
     assert!(plan[0].starts_with("SEARCH l USING PRIMARY KEY ((created_at,uuid)>(?,?))"), "{plan:?}");
 }
+
+/// Counts read the index of their first field, in its order, and no row.
+#[test]
+fn counts_are_read_from_an_index_alone() {
+    let connection = database(20);
+    let plan = |fields: &[NodeField]| -> Vec<String> {
+        let sql = node_list::counting(fields, None).sql;
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let plan = statement.query_map([], |row| row.get(3)).unwrap();
+        plan.collect::<rusqlite::Result<_>>().unwrap()
+    };
+    for fields in [
+        &[NodeField::ProvisionState][..],
+        &[NodeField::Owner],
+        &[NodeField::ResourceClass],
+        &[NodeField::Maintenance],
+        &[NodeField::ConductorGroup, NodeField::Uuid],
+    ] {
+        let plan = plan(fields);
+        let index = format!("SCAN l USING COVERING INDEX node_list_{}", fields[0].name());
+        assert_eq!(plan[0], index, "{plan:?}");
+        // Of two fields the second is sorted.
+        assert_eq!(plan.len(), fields.len(), "{plan:?}");
+    }
+}
+
+/// A controller that keeps up has no overdue node, and finds that out without a look at each.
+#[test]
+fn no_overdue_node_costs_nothing() {
+    let mut large = database(LARGE);
+    let overdue = NodeFilter { due_before: Some(Timestamp(1)), ..NodeFilter::default() };
+    let spent = steps(&mut large, find(&NodeQuery::first(100, overdue), 0));
+    assert!(spent < 1000, "{spent} steps");
+}

@@ -4,6 +4,7 @@ use super::list::{self, Condition, List, Place, Range, Sort};
 use super::node;
 use crate::document::failed;
 use crate::node_cache::Reading;
+use model::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use std::collections::BTreeMap;
@@ -18,25 +19,39 @@ pub fn page(connection: &Connection, reading: &Reading, query: &NodeQuery) -> Re
     Ok(NodePage { nodes: node::by_uuids(connection, reading, &found)?, more })
 }
 
-/// How many nodes are in each shard.
-pub fn shards(connection: &Connection, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
-    let (from, condition) = match project {
-        None => ("node_list l INDEXED BY node_list_shard".to_owned(), Condition::all([])),
-        Some(project) => {
+/// How many nodes have each combination of values of these fields.
+pub fn count(
+    connection: &Connection,
+    fields: &[NodeField],
+    project: Option<&str>,
+) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
+    let Condition { sql, params } = counting(fields, project);
+    let read = || -> rusqlite::Result<BTreeMap<Vec<FieldValue>, usize>> {
+        let mut statement = connection.prepare_cached(&sql)?;
+        let counts = statement.query_map(params_from_iter(&params), |row| {
+            let count: i64 = row.get(0)?;
+            let value = |(index, field): (usize, &NodeField)| Ok(field_value(*field, row.get(index + 1)?));
+            let values: rusqlite::Result<_> = fields.iter().enumerate().map(value).collect();
+            Ok((values?, usize::try_from(count).unwrap_or_default()))
+        })?;
+        counts.collect()
+    };
+    read().map_err(failed("counting nodes"))
+}
+
+/// The statement that counts.
+pub(super) fn counting(fields: &[NodeField], project: Option<&str>) -> Condition {
+    let (from, condition) = match (project, fields.first()) {
+        (None, first) => (first.map_or_else(all, |first| sort_by(*first).range).index, Condition::all([])),
+        (Some(project), _) => {
             let range = of_project(project);
             (format!("{}{OF_PROJECT}", range.index), range.condition)
         }
     };
-    let sql = format!("SELECT l.shard, count(*) FROM {from} WHERE {} GROUP BY l.shard", condition.sql);
-    let read = || -> rusqlite::Result<BTreeMap<Option<String>, usize>> {
-        let mut statement = connection.prepare_cached(&sql)?;
-        let counts = statement.query_map(params_from_iter(&condition.params), |row| {
-            let count: i64 = row.get(1)?;
-            Ok((row.get(0)?, usize::try_from(count).unwrap_or_default()))
-        })?;
-        counts.collect()
-    };
-    read().map_err(failed("counting the nodes of shards"))
+    let columns: Vec<String> = fields.iter().map(|field| sort_by(*field).column).collect();
+    let columns = columns.join(", ");
+    let sql = format!("SELECT count(*), {columns} FROM {from} WHERE {} GROUP BY {columns}", condition.sql);
+    Condition { sql, ..condition }
 }
 
 const OF_PROJECT: &str = " CROSS JOIN node_list l ON l.created_at = p.created_at AND l.uuid = p.uuid";
@@ -45,6 +60,19 @@ const OF_PROJECT: &str = " CROSS JOIN node_list l ON l.created_at = p.created_at
 pub(super) fn of_project(project: &str) -> Range {
     let condition = Condition::new("p.project = ?", [Value::Text(project.to_owned())]);
     Range { index: "node_project p".to_owned(), join: String::new(), alias: "p", condition, ordered: true }
+}
+
+/// The nodes that the controller was to look at before a time.
+fn due_before(time: Timestamp) -> Range {
+    let sql = "n.next_wake_at IS NOT NULL AND n.next_wake_at < ?";
+    let join = " CROSS JOIN node_list l ON l.created_at = n.created_at AND l.uuid = n.uuid";
+    Range {
+        index: "node n INDEXED BY node_due".to_owned(),
+        join: join.to_owned(),
+        alias: "n",
+        condition: Condition::new(sql, [Value::Integer(time.0)]),
+        ordered: false,
+    }
 }
 
 /// Whether a project owns or leases the node `n`.
@@ -123,6 +151,20 @@ fn conditions(connection: &Connection, filter: &NodeFilter) -> rusqlite::Result<
             [Value::Text(part.clone())],
         ));
     }
+    if let Some(part) = &filter.search {
+        let finds = |field: NodeField| {
+            let sql = format!("ifnull(instr(lower(+{}), ?), 0) > 0", sort_by(field).column);
+            Condition::new(sql, [Value::Text(part.clone())])
+        };
+        let any = NodeFilter::SEARCHED.map(finds);
+        let sql = any.each_ref().map(|one| one.sql.as_str()).join(" OR ");
+        terms.push(Condition::new(format!("({sql})"), any.into_iter().flat_map(|one| one.params)));
+    }
+    if let Some(time) = filter.due_before {
+        ranges.push(due_before(time));
+        let sql = "ifnull((SELECT next_wake_at FROM node n WHERE n.uuid = l.uuid) < ?, 0)";
+        terms.push(Condition::new(sql, [Value::Integer(time.0)]));
+    }
     Ok((ranges, Condition::all(terms)))
 }
 
@@ -144,6 +186,16 @@ fn sort_by(field: NodeField) -> Sort {
     match field {
         NodeField::CreatedAt => Sort { column: "l.created_at".to_owned(), range: all() },
         field => column_of(field.name(), "l"),
+    }
+}
+
+/// What [`sql_value`] made of the value of a field.
+fn field_value(field: NodeField, value: Value) -> FieldValue {
+    match (field, value) {
+        (NodeField::Maintenance | NodeField::Retired, Value::Integer(value)) => FieldValue::Bool(value != 0),
+        (_, Value::Integer(value)) => FieldValue::Number(value),
+        (_, Value::Text(text)) => FieldValue::Text(text),
+        _ => FieldValue::Null,
     }
 }
 

@@ -38,6 +38,7 @@ fn change(random: &mut Random, node: &mut Node) {
     node.fault = word(random);
     (*random.one_of(&["redfish", "ipmi"])).clone_into(&mut node.driver);
     node.power_state = random.maybe(|random| *random.one_of(&[PowerState::On, PowerState::Off]));
+    node.next_wake_at = random.maybe(|random| at(i64::try_from(random.below(12)).unwrap_or_default()));
     node.maintenance = random.below(3) == 0;
     node.retired = random.below(3) == 0;
     node.provision_state = *random.one_of(&STATES);
@@ -84,7 +85,17 @@ fn filter(random: &mut Random, nodes: &[Node]) -> NodeFilter {
     for _ in 0..random.below(6).saturating_sub(3) {
         filter = filter.within(random.one_of::<&str>(&WORDS));
     }
+    if random.below(6) == 0 {
+        filter.one_of.push((NodeField::ProvisionState, vec!["enroll".to_owned(), "inspect wait".to_owned()]));
+    }
     filter.description_contains = (random.below(6) == 0).then(|| random.one_of(&WORDS).to_lowercase());
+    filter.search = (random.below(6) == 0).then(|| match random.below(3) {
+        0 => random.one_of(&WORDS).to_ascii_lowercase(),
+        1 => random.one_of(nodes).uuid.to_string()[..3].to_owned(),
+        _ => "b-1".to_owned(),
+    });
+    filter.due_before =
+        (random.below(6) == 0).then(|| at(i64::try_from(random.below(12)).unwrap_or_default()));
     filter
 }
 
@@ -153,19 +164,29 @@ pub async fn a_page_is_that_of_all_nodes<S: Store>(store: Arc<S>) {
             check_pages(&*store, NodeQuery { sort, descending, ..first }, &known).await;
         }
     }
-    check_shards(&*store, &known).await;
+    check_counts(&*store, &known).await;
 }
 
-async fn check_shards<S: Store>(store: &S, nodes: &[Node]) {
+/// The counts by each field, of all nodes and of those of a project, are those of the nodes.
+async fn check_counts<S: Store>(store: &S, nodes: &[Node]) {
     for project in [None, Some("a"), Some("ä"), Some("unknown")] {
         let filter =
             project.map_or_else(NodeFilter::default, |project| NodeFilter::default().within(project));
-        let mut expected: BTreeMap<Option<String>, usize> = BTreeMap::new();
-        for node in nodes.iter().filter(|node| filter.matches(node)) {
-            let shard = node.other.get("shard").and_then(Value::as_str).map(str::to_owned);
-            *expected.entry(shard).or_default() += 1;
+        let pairs = [
+            [NodeField::ConductorGroup, NodeField::Uuid],
+            [NodeField::ProvisionState, NodeField::Maintenance],
+            [NodeField::CreatedAt, NodeField::Owner],
+        ];
+        let single = NodeField::ALL.map(|field| vec![field]);
+        for fields in single.into_iter().chain(pairs.map(|pair| pair.to_vec())) {
+            let mut expected: BTreeMap<Vec<FieldValue>, usize> = BTreeMap::new();
+            for node in nodes.iter().filter(|node| filter.matches(node)) {
+                let values = fields.iter().map(|field| field.read(node)).collect();
+                *expected.entry(values).or_default() += 1;
+            }
+            let counts = store.count_nodes(&fields, project).await.unwrap();
+            assert_eq!(counts, expected, "{fields:?} {project:?}");
         }
-        assert_eq!(store.shards(project).await.unwrap(), expected, "{project:?}");
     }
 }
 
@@ -175,6 +196,7 @@ pub async fn pages_of_many_nodes<S: Store + 'static>(store: Arc<S>) {
     let mut creates = tokio::task::JoinSet::new();
     for number in 0..2500_u32 {
         let mut node = Node::enrolled(random.uuid(), "redfish", at(i64::from(number / 3)));
+        node.next_wake_at = (number % 7 == 0).then(|| at(i64::from(number % 11)));
         node.resource_class = Some(if number % 50 == 49 { "rare" } else { "common" }.to_owned());
         node.maintenance = number % 2 == 0;
         node.retired = number % 2 == 1 || number % 625 == 0;
@@ -204,6 +226,8 @@ pub async fn pages_of_many_nodes<S: Store + 'static>(store: Arc<S>) {
         shards(&["two"]),
         shards(&["one", "two"]),
         NodeFilter { description_contains: Some("BER 249".to_lowercase()), ..NodeFilter::default() },
+        NodeFilter { search: Some("7f".to_owned()), ..NodeFilter::default() },
+        NodeFilter { due_before: Some(at(5)), ..NodeFilter::default() },
     ];
     for filter in filters {
         for sort in [None, Some(NodeField::ResourceClass), Some(NodeField::Uuid), Some(NodeField::Fault)] {

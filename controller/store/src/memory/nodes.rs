@@ -104,16 +104,17 @@ impl NodeStore for MemoryStore {
         Ok(query.page_of(self.state().nodes.values().map(|row| &row.node)))
     }
 
-    async fn shards(&self, project: Option<&str>) -> Result<BTreeMap<Option<String>, usize>> {
+    async fn count_nodes(
+        &self,
+        fields: &[NodeField],
+        project: Option<&str>,
+    ) -> Result<BTreeMap<Vec<FieldValue>, usize>> {
         let filter =
             project.map_or_else(NodeFilter::default, |project| NodeFilter::default().within(project));
         let mut counts = BTreeMap::new();
         for row in self.state().nodes.values().filter(|row| filter.matches(&row.node)) {
-            let shard = match NodeField::Shard.read(&row.node) {
-                FieldValue::Text(shard) => Some(shard),
-                _ => None,
-            };
-            *counts.entry(shard).or_default() += 1;
+            let values = fields.iter().map(|field| field.read(&row.node)).collect();
+            *counts.entry(values).or_default() += 1;
         }
         Ok(counts)
     }

@@ -10,7 +10,7 @@
 //!   postgres/    apart from these: three controllers on PostgreSQL next to pgbench
 //! ```
 
-mod fill;
+pub mod fill;
 mod http;
 pub mod limits;
 mod load;

@@ -6,6 +6,7 @@ mod events;
 mod nodes;
 mod others;
 mod ports;
+mod web_page;
 mod why;
 
 use super::shape::{JSON, Shape};
@@ -45,4 +46,5 @@ fn known(endpoint: &Endpoint) -> Option<Shape> {
         .or_else(|| ports::known(row))
         .or_else(|| others::known(row))
         .or_else(|| agents::known(row))
+        .or_else(|| web_page::known(row))
 }

@@ -1,0 +1,107 @@
+//! `cargo xtask soak --part page`: how long the page needs to show 10,000 nodes.
+
+use anyhow::{Context, Result, ensure};
+use bench::api::fill::filled;
+use browser::controller::directory;
+use browser::{Browser, Controller, Login};
+use clap::Parser;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Measure the page of a controller with many nodes, and fail when a goal of issue 20 is missed.
+#[derive(Debug, Parser)]
+struct Options {
+    /// Directory with anneal-controller and anneal.
+    #[arg(long, default_value = "target/release")]
+    bin_dir: PathBuf,
+    /// Where filled databases are kept.
+    #[arg(long, default_value = "target/bench-api")]
+    filled: PathBuf,
+    /// How many nodes.
+    #[arg(long, default_value_t = 10_000)]
+    nodes: usize,
+    /// How often; the median counts.
+    #[arg(long, default_value_t = 5)]
+    times: usize,
+}
+
+/// From the request of the page until its list and counts are seen.
+const MOST: Duration = Duration::from_secs(2);
+/// What of that scripts may take.
+const MOST_SCRIPT: Duration = Duration::from_millis(300);
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    let filled = filled(&options.filled, options.nodes, 100)?;
+    let dir = directory()?;
+    let state = dir.path().join("state");
+    std::fs::create_dir_all(&state)?;
+    for file in ["anneal.sqlite", "database.key"] {
+        std::fs::copy(filled.directory.join(file), state.join(file))?;
+    }
+    // They run in directories of their own.
+    let bin_dir = options.bin_dir.canonicalize().with_context(|| options.bin_dir.display().to_string())?;
+    let programs = ["anneal-controller", "anneal"].map(|name| bin_dir.join(name));
+    let controller = Controller::of(programs, Login::Open, dir)?;
+    let browser = Browser::start()?;
+    let mut measured = Vec::new();
+    for _ in 0..options.times {
+        measured.push(view(&controller, &browser, options.nodes)?);
+    }
+    for (whole, script) in &measured {
+        println!("page: {} ms, of them {} ms script", whole.as_millis(), script.as_millis());
+    }
+    let median = |mut times: Vec<Duration>| {
+        times.sort_unstable();
+        times.get(times.len() / 2).copied().context("nothing was measured")
+    };
+    let whole = median(measured.iter().map(|one| one.0).collect())?;
+    let script = median(measured.iter().map(|one| one.1).collect())?;
+    println!(
+        "page: {} nodes, median of {}: {} ms, of them {} ms script",
+        options.nodes,
+        options.times,
+        whole.as_millis(),
+        script.as_millis()
+    );
+    ensure!(
+        whole < MOST,
+        "MISSED: {} ms until it is seen, not below {}",
+        whole.as_millis(),
+        MOST.as_millis()
+    );
+    ensure!(
+        script <= MOST_SCRIPT,
+        "MISSED: {} ms of script, not at most {}",
+        script.as_millis(),
+        MOST_SCRIPT.as_millis()
+    );
+    Ok(())
+}
+
+/// One view by a browser that has never seen the page: how long until the counts and a page of nodes are there, and how long scripts
+/// ran. A step through the list ends it.
+fn view(controller: &Controller, browser: &Browser, nodes: usize) -> Result<(Duration, Duration)> {
+    let page = browser.page()?;
+    page.call("Performance.enable", json!({}))?;
+    let begun = Instant::now();
+    page.open(&controller.url("nodes"))?;
+    let count =
+        format!("document.querySelector('.headline .sum')?.innerText.replace(/\\D/g, '') === '{nodes}'");
+    let rows = "document.querySelectorAll('main tbody tr').length === 100";
+    page.until(&format!("{count} && {rows}"), "all counts and a hundred nodes")?;
+    let whole = begun.elapsed();
+    let script = script(&page.call("Performance.getMetrics", json!({}))?)?;
+    let first = page.eval("document.querySelector('main tbody th').innerText")?;
+    page.click("Next page")?;
+    page.until(&format!("document.querySelector('main tbody th').innerText !== {first}"), "the second page")?;
+    page.is_clean()?;
+    Ok((whole, script))
+}
+
+fn script(metrics: &Value) -> Result<Duration> {
+    let all = metrics["metrics"].as_array().context("metrics")?;
+    let one = all.iter().find(|one| one["name"] == "ScriptDuration").context("ScriptDuration")?;
+    Ok(Duration::from_secs_f64(one["value"].as_f64().context("seconds")?))
+}
