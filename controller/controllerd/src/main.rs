@@ -53,7 +53,6 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use web_page::ListenerScope;
 use webhooks::Dispatcher;
 
 /// Gives memory back to the system after many requests: glibc's allocator keeps it (docs/decisions/0032).
@@ -126,8 +125,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let identity = identity::load_or_make(&config)?;
     certificate_key::complete(&config.state_dir, &*own_store).await?;
     let certificate_key = certificate_key::load_or_make(&config.state_dir)?;
-    let stop = CancellationToken::new();
-    let mut services = Services::default();
+    let (stop, mut services) = (CancellationToken::new(), Services::default());
 
     // One for all: the conductor lets it follow the machine's clock.
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
@@ -136,7 +134,6 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         .reached_at(boot_services::agent_api(&config, &identity));
     let metrics = Metrics::new(clock.clone(), members.clone());
     let (store, for_agents) = (metrics.store(own_store.clone()), metrics.store(database.for_agents()));
-    let bundles = open_bundles(&config)?;
     let images = image_store::open(&config, &identity, store.clone(), members.clone())?;
     let agents = agent_client(&config, &images);
     let (bmcs, media, remarks) = (open_bmcs(&config), NodeMedia::of(&config), store::Remarks::default());
@@ -144,7 +141,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         store: store.clone(),
         clock: clock.clone(),
         drivers: Arc::new(api_drivers(&config, &bmcs, &agents, &media)),
-        bundles: Some(Arc::new(bundles)),
+        bundles: Some(Arc::new(open_bundles(&config)?)),
         images,
         certificate_key: Some(certificate_key.public().to_string()),
         lock_waits: api::LockWaits::default(),
@@ -157,8 +154,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         settings: config.api_settings(),
     };
     let classes = config.connections.classes();
-    let sessions = web_page::sessions_at(&config, ListenerScope::Network, &app.sessions);
-    let agents_app = api::App { store: for_agents.clone(), sessions, ..app.clone() };
+    let agents_app = web_page::off_loopback(&config, &app, for_agents.clone());
     let listeners = Listeners {
         config: &config,
         classes: &classes,

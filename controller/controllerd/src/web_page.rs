@@ -1,8 +1,11 @@
 //! The web page: where it is served, and with which sessions.
 
 use crate::config::Config;
+use api::App;
 use api::auth::Sessions;
 use axum::Router;
+use std::sync::Arc;
+use store::Store;
 use store_sqlite::DatabaseKey;
 
 /// Where the page is served.
@@ -30,12 +33,13 @@ pub fn sessions(config: &Config, key: &DatabaseKey) -> Sessions {
     }
 }
 
-/// The sessions of a listener there.
-pub fn sessions_at(config: &Config, scope: ListenerScope, sessions: &Sessions) -> Sessions {
-    match is_served(config, scope) {
-        true => sessions.clone(),
+/// The app of addresses off loopback, over this store.
+pub fn off_loopback(config: &Config, app: &App, store: Arc<dyn Store>) -> App {
+    let sessions = match is_served(config, ListenerScope::Network) {
+        true => app.sessions.clone(),
         false => Sessions::default(),
-    }
+    };
+    App { store, sessions, ..app.clone() }
 }
 
 /// The API, with the page in front of it where it is served.
