@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 pub fn endpoints() -> Vec<Endpoint> {
     let rows = rows![
         GET "/v1/anneal/session" 1 OPEN, "how a browser logs in, and whether it is" => show;
-        POST "/v1/anneal/session" 1 OPEN, "log a browser in" => begin;
-        DELETE "/v1/anneal/session" 1 OPEN, "log it out" => end;
-        POST "/v1/anneal/session/links" 1 "anneal:session:link", "a link that logs a browser in, once" => link;
+        POST "/v1/anneal/session" 1 OPEN, "log a browser in" => log_in;
+        DELETE "/v1/anneal/session" 1 OPEN, "log it out" => log_out;
+        POST "/v1/anneal/session/links" 1 "anneal:session:link", "a link that logs a browser in, once" => make_link;
     ];
     rows.into_iter().map(Endpoint::own).collect()
 }
@@ -48,7 +48,7 @@ async fn show(
 }
 
 /// `POST …` with `user` and `password`, or with the token of a `link`.
-async fn begin(
+async fn log_in(
     Extension(auth): Extension<Auth>,
     Extension(presented): Extension<RequestCookie>,
     call: Call,
@@ -99,7 +99,7 @@ async fn begin(
 }
 
 /// `DELETE …`.
-async fn end(
+async fn log_out(
     Extension(auth): Extension<Auth>,
     Extension(presented): Extension<RequestCookie>,
     call: Call,
@@ -126,7 +126,7 @@ async fn end(
 }
 
 /// `POST …/links`: not for a session, which could prolong itself.
-async fn link(
+async fn make_link(
     Extension(auth): Extension<Auth>,
     Extension(presented): Extension<RequestCookie>,
     call: Call,
