@@ -1,5 +1,6 @@
 //! `/v1/anneal/session`: login and logout of the web page. An extension of Anneal's, so no microversion guards it.
 
+use crate::auth::basic::BasicAuthError;
 use crate::auth::cookie::{CSRF_HEADER, RequestCookie};
 use crate::auth::guard::of_session;
 use crate::auth::{Auth, Identity};
@@ -9,7 +10,8 @@ use crate::endpoint::{Endpoint, OPEN, rows};
 use crate::error::{ApiError, Reply};
 use crate::format::{at, iso};
 use axum::Extension;
-use axum::http::header;
+use axum::body::Body;
+use axum::http::{Response, header};
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
 
@@ -63,12 +65,7 @@ async fn log_in(
         (Some(user), Some(password), None) => {
             match auth.login((user.to_owned(), password.into()), call.client()).await {
                 Ok(identity) => identity.user,
-                Err(refusal) => {
-                    let mut response = refusal.into_response();
-                    // The browser must not ask for a password by itself.
-                    response.headers_mut().remove(header::WWW_AUTHENTICATE);
-                    return Ok(response);
-                }
+                Err(refusal) => return Ok(refused(&refusal)),
             }
         }
         (None, None, Some(token)) => sessions.take_link(token, now).ok_or_else(|| {
@@ -152,6 +149,16 @@ async fn make_link(
     let (token, until) = made.ok_or_else(|| ApiError::internal("a link to the page"))?;
     // Browsers do not send what stands behind #: it gets into no log.
     Ok(json(201, &json!({"url": format!("{page}#link={token}"), "expires_at": iso(until)})))
+}
+
+/// The answer to a wrong login, without the header that makes a browser ask for a password by itself.
+fn refused(refusal: &BasicAuthError) -> Response<Body> {
+    let (status, message) = refusal.answer();
+    let mut response = ApiError::client(status.as_u16(), message).into_response();
+    if let Some(seconds) = refusal.wait() {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
 }
 
 /// The caller, as the page shows it.

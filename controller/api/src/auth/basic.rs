@@ -42,21 +42,32 @@ pub fn credentials(headers: &HeaderMap) -> Result<Credentials, BasicAuthError> {
     Ok((user, pair[colon + 1..].to_vec()))
 }
 
-impl IntoResponse for BasicAuthError {
-    fn into_response(self) -> Response<Body> {
-        let wait = match self {
-            Self::TooMany(seconds) => Some(seconds),
-            _ => None,
-        };
-        let (status, message) = match self {
+impl BasicAuthError {
+    /// Status and sentence of the answer.
+    pub(crate) fn answer(&self) -> (StatusCode, String) {
+        match self {
             Self::TooMany(seconds) => (
                 StatusCode::TOO_MANY_REQUESTS,
                 format!("Too many passwords are being verified; try again in {seconds} s"),
             ),
             Self::Missing => (StatusCode::UNAUTHORIZED, "Authorization required".to_owned()),
             Self::WrongCredentials => (StatusCode::UNAUTHORIZED, "Incorrect username or password".to_owned()),
-            Self::Malformed(message) => (StatusCode::BAD_REQUEST, message),
-        };
+            Self::Malformed(message) => (StatusCode::BAD_REQUEST, message.clone()),
+        }
+    }
+
+    /// Seconds after which another try is looked at, where it is not looked at now.
+    pub(crate) fn wait(&self) -> Option<u64> {
+        match self {
+            Self::TooMany(seconds) => Some(*seconds),
+            _ => None,
+        }
+    }
+}
+
+impl IntoResponse for BasicAuthError {
+    fn into_response(self) -> Response<Body> {
+        let (status, message) = self.answer();
         let body = json!({"error": {"message": message, "code": status.as_u16()}});
         let mut response = Response::new(Body::from(python_json(&body)));
         *response.status_mut() = status;
@@ -66,7 +77,7 @@ impl IntoResponse for BasicAuthError {
             let realm = HeaderValue::from_static("Basic realm=\"Baremetal API\"");
             headers.insert(header::WWW_AUTHENTICATE, realm);
         }
-        if let Some(seconds) = wait {
+        if let Some(seconds) = self.wait() {
             headers.insert(header::RETRY_AFTER, seconds.into());
         }
         response.extensions_mut().insert(Shaped);
