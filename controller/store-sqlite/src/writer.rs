@@ -410,6 +410,49 @@ mod tests {
         assert!(ears.try_recv().is_err());
     }
 
+    /// A statement that fails is undone by SQLite, without a savepoint, and nothing else in the transaction is.
+    #[tokio::test]
+    async fn a_call_of_one_statement_fails_alone() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE child (id INTEGER CHECK (id < 10));").unwrap();
+        let bell = Bell::new();
+        let mut ears = bell.listen();
+        let writer =
+            Arc::new(Writer::spawn(connection, bell, NodeCache::new(0), Arc::default(), ()).unwrap());
+        let (begin, begun) = oneshot::channel();
+        let (open, gate) = mpsc::channel::<()>();
+        let holder = writer.clone();
+        let held = tokio::spawn(async move {
+            let work = move |_: &mut Change<'_>| {
+                let _ = begin.send(());
+                gate.recv().map_err(failed("waiting"))
+            };
+            holder.write(work).await
+        });
+        begun.await.unwrap();
+        let insert = |sql: &'static str| {
+            let work = move |change: &mut Change<'_>| change.execute(sql, []).map_err(failed("inserting"));
+            writer.write_node_in_one_statement(Uuid::nil(), work)
+        };
+        let (first, bad, last, ()) = tokio::join!(
+            biased;
+            insert("INSERT INTO child VALUES (1)"),
+            // The first two rows are written before the third is refused.
+            insert("INSERT INTO child VALUES (2), (3), (10)"),
+            insert("INSERT INTO child VALUES (4)"),
+            async { open.send(()).unwrap() },
+        );
+        held.await.unwrap().unwrap();
+        assert_eq!((first.unwrap(), last.unwrap()), (1, 1));
+        let why = bad.unwrap_err().chain();
+        assert!(why.contains("CHECK"), "{why}");
+        assert_eq!(rows(&writer).await.unwrap(), 2, "nothing of the refused one is there");
+        assert_eq!(
+            (ears.try_recv().is_ok(), ears.try_recv().is_ok(), ears.try_recv().is_ok()),
+            (true, true, false)
+        );
+    }
+
     /// A call that is queued is done even if its caller gives up, and dropping the writer waits for it.
     #[tokio::test]
     async fn a_dropped_caller_loses_only_the_answer() {
