@@ -2,6 +2,7 @@
 
 use crate::config::{Config, DhcpMode};
 use crate::directory::Directory;
+use crate::discovery_boots::DiscoveryBoots;
 use crate::identity::Identity;
 use crate::services::Services;
 use anyhow::{Context, Result};
@@ -79,8 +80,14 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     let known = leases.clone();
     let lease_of = Arc::new(move |mac| known.address_of(mac));
     let hellos = api::Rates::new(config.agent_requests());
+    let discovery = config.discovery().map(|settings| DiscoveryBoots {
+        settings,
+        after: config.discovery.after,
+        asked: api::Rates::new(config.agent_requests()),
+    });
+    let members_of = members.clone();
     let directory =
-        Directory { store, clock, ramdisk, own, members: members.clone(), lease_of, hellos, remarks };
+        Directory { store, clock, ramdisk, own, members: members_of, lease_of, hellos, remarks, discovery };
     let directory = metrics.directory(Arc::new(directory));
     let http = runtime.spawn(Http::bind(http, directory, clients)).await?.context("boot.http_port")?;
     let stopped = stop.clone();
