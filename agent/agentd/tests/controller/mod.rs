@@ -49,6 +49,7 @@ pub struct Controller {
     /// Fingerprint of its certificate.
     pub pin: Pin,
     state: Arc<Inner>,
+    #[allow(dead_code, reason = "only some of the test binaries that share this module wait for one")]
     heartbeats: mpsc::UnboundedReceiver<Value>,
     _stop: DropGuard,
 }
@@ -94,11 +95,13 @@ impl Controller {
     }
 
     /// The next heartbeat.
+    #[allow(dead_code, reason = "only some of the test binaries that share this module wait for one")]
     pub async fn heartbeat(&mut self) -> Value {
         self.heartbeat_where(|_| true).await
     }
 
     /// The next heartbeat like this.
+    #[allow(dead_code, reason = "only some of the test binaries that share this module wait for one")]
     pub async fn heartbeat_where(&mut self, like: impl Fn(&Value) -> bool) -> Value {
         let next = async {
             loop {
