@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use super::client::reason;
+use super::causes::reason;
 use super::config::{Endpoint, Verify};
 use super::resolver::Resolver;
 use super::tls;

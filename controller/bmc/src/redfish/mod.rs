@@ -2,6 +2,7 @@
 
 mod bios;
 mod boot_mode;
+mod causes;
 mod client;
 mod config;
 mod connections;
