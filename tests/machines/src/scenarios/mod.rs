@@ -11,6 +11,7 @@ mod deploy_interrupted;
 mod deployed;
 mod deployed_4k;
 mod deployed_uefi;
+mod discovery;
 mod driverless_hba;
 mod drives;
 mod early_impostor;
@@ -63,6 +64,7 @@ static ALL: &[Scenario] = &[
     ("deploy_and_service", deploy_and_service::ABOUT, |stage| Box::pin(deploy_and_service::story(stage))),
     ("deploy_interrupted", deploy_interrupted::ABOUT, |stage| Box::pin(deploy_interrupted::story(stage))),
     ("bad_images", bad_images::ABOUT, |stage| Box::pin(bad_images::story(stage))),
+    ("discovery", discovery::ABOUT, |stage| Box::pin(discovery::story(stage))),
     ("deployed", deployed::ABOUT, |stage| Box::pin(deployed::story(stage))),
     ("deployed_4k", deployed_4k::ABOUT, |stage| Box::pin(deployed_4k::story(stage))),
     ("deployed_uefi", deployed_uefi::ABOUT, |stage| Box::pin(deployed_uefi::story(stage))),
