@@ -32,6 +32,7 @@ pub mod node;
 pub mod packing;
 pub mod process;
 pub mod qmp;
+pub mod recorded;
 pub mod redfish;
 pub mod scan;
 pub mod signatures;

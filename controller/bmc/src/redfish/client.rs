@@ -54,6 +54,14 @@ pub(super) struct Reply {
     retry_after: Option<Duration>,
 }
 
+#[cfg(test)]
+impl Reply {
+    /// Success with this body.
+    pub(super) fn of(body: Value) -> Self {
+        Self { status: StatusCode::OK, etag: None, location: None, body, token: None, retry_after: None }
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Auth {
     /// Not tried yet, or the session was refused.
