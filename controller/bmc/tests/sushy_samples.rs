@@ -113,7 +113,7 @@ async fn an_error_has_the_words_of_every_message_of_the_body() {
         ("error_single_ext_info.json", &["See Resolution for information"]),
         ("session_error.json", &["no valid session established"]),
         ("transfer_method_required_error.json", &["'TransferMethod' property which is mandatory"]),
-        ("credentials_required_error.json", &["the parameter UserName", "the parameter Password"]),
+        ("credentials_required_error.json", &["the parameter UserName"]),
     ];
     for (name, words) in cases {
         let body = sample(name).to_string();

@@ -225,3 +225,19 @@ async fn a_url_is_set_and_taken_back() {
         assert!(text.contains(says) && !text.contains("x.iso"), "{text}");
     }
 }
+
+/// As with media: what an operator has set stays.
+#[tokio::test]
+async fn a_foreign_url_stays_and_is_named() {
+    let room = room_of(Firmware::Uefi, MediaQuirks::default()).await;
+    let foreign = "http://192.0.2.9/other-secret.efi";
+    room.machine.set_http_url(Some(foreign.to_owned())).await;
+    let url = format!("http://192.0.2.1/boot/media/{MARK}-x.iso");
+    let error = room.bmc.set_http_boot(&url, MARK).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let text = error.to_string();
+    assert!(text.contains("HttpBootUri holds a URL that is not Anneal's") && !text.contains("secret"), "{text}");
+    room.bmc.clear_http_boot(MARK).await.unwrap();
+    assert_eq!(room.machine.http_url().await.as_deref(), Some(foreign));
+    assert_eq!(room.machine.boot_choice().await, None);
+}
