@@ -236,7 +236,10 @@ async fn a_foreign_url_stays_and_is_named() {
     let error = room.bmc.set_http_boot(&url, MARK).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     let text = error.to_string();
-    assert!(text.contains("HttpBootUri holds a URL that is not Anneal's") && !text.contains("secret"), "{text}");
+    assert!(
+        text.contains("HttpBootUri holds a URL that is not Anneal's") && !text.contains("secret"),
+        "{text}"
+    );
     room.bmc.clear_http_boot(MARK).await.unwrap();
     assert_eq!(room.machine.http_url().await.as_deref(), Some(foreign));
     assert_eq!(room.machine.boot_choice().await, None);

@@ -28,7 +28,7 @@ macro_rules! http_device {
 }
 
 /// Dell's four devices, and HPE's one URL for all network cards.
-const KNOWN: [UrlSetting; 5] = [
+static KNOWN: [UrlSetting; 5] = [
     http_device!("1"),
     http_device!("2"),
     http_device!("3"),

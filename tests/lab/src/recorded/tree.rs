@@ -125,13 +125,13 @@ impl Tree {
         Some((path, resource))
     }
 
-    /// Every resource of a schema.
-    pub fn every(&self, schema: &str) -> impl Iterator<Item = &Value> {
+    /// Every resource of a schema, with its path.
+    pub fn every(&self, schema: &str) -> impl Iterator<Item = (&String, &Value)> {
         let prefix = format!("#{schema}.");
-        let is_one = move |resource: &&Value| {
+        let is_one = move |(_, resource): &(&String, &Value)| {
             resource["@odata.type"].as_str().is_some_and(|kind| kind.starts_with(&prefix))
         };
-        self.resources.values().filter(is_one)
+        self.resources.iter().filter(is_one)
     }
 
     /// Every resource with its path.

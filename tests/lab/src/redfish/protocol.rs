@@ -33,8 +33,8 @@ pub(super) async fn speak(request: Request, next: Next) -> Response {
 
 /// Parameters that begin with `$` are commands, any other is ignored.
 fn unsupported_parameter(query: &str) -> Option<&str> {
-    let names = query.split('&').filter_map(|pair| pair.split('=').next());
-    names.into_iter().find(|name| name.starts_with('$') || name.starts_with("%24"))
+    let mut names = query.split('&').filter_map(|pair| pair.split('=').next());
+    names.find(|name| name.starts_with('$') || name.starts_with("%24"))
 }
 
 fn finished(mut response: Response) -> Response {

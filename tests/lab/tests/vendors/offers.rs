@@ -42,8 +42,14 @@ fn members<'a>(tree: &'a Tree, collection: &Value) -> Vec<&'a Value> {
 /// URLs of the media that are in any virtual drive.
 pub fn media(machine: &Machine) -> Vec<String> {
     let tree = machine.recorded.tree();
-    let inserted = tree.every("VirtualMedia").filter(|drive| drive["Inserted"] == true);
-    inserted.filter_map(|drive| drive["Image"].as_str().map(str::to_owned)).collect()
+    let inserted = tree.every("VirtualMedia").filter(|(_, drive)| drive["Inserted"] == true);
+    inserted.filter_map(|(_, drive)| drive["Image"].as_str().map(str::to_owned)).collect()
+}
+
+/// Whether the system has resources of a schema.
+pub fn has(machine: &Machine, schema: &str) -> bool {
+    let below = format!("{}/", machine.system);
+    machine.recorded.tree().every(schema).any(|(path, _)| path.starts_with(&below))
 }
 
 /// Whether a URL can be passed to the firmware.

@@ -19,7 +19,7 @@ pub fn trees() -> [(&'static str, Resources); 3] {
 }
 
 /// As DMTF's Redfish-Mockup-Creator writes them.
-pub fn write(directory: &Path, resources: &Resources) {
+pub fn write(directory: &Path, resources: &[(&str, Value)]) {
     for (path, resource) in resources {
         let mut resource = resource.clone();
         resource["@odata.id"] = json!(path);

@@ -213,24 +213,19 @@ async fn inspect(machine: &Machine) -> Cell {
     let inventory = &report["inventory"];
     let notes = report["plugin_data"]["redfish"]["notes"].as_array().cloned().unwrap_or_default();
     let count = |key: &str| inventory[key].as_array().map_or(0, Vec::len);
-    // What is left out has to be named.
-    let has_all = inventory["memory"]["physical_mb"].as_u64().is_some_and(|memory| memory > 0)
-        && inventory["cpu"]["count"].as_u64().is_some_and(|processors| processors > 0)
-        && count("interfaces") > 0
-        && count("disks") > 0;
     let found = format!(
-        "{} CPUs, {} MiB, {} NICs, {} disks",
+        "{} CPUs, {} MiB, {} NICs, {} disks, {} notes",
         inventory["cpu"]["count"],
         inventory["memory"]["physical_mb"],
         count("interfaces"),
-        count("disks")
+        count("disks"),
+        notes.len()
     );
-    if has_all {
-        return Cell::Works(found);
-    }
-    let notes: Vec<&str> = notes.iter().filter_map(Value::as_str).collect();
-    works(
-        ensure(!notes.is_empty(), format!("{found}, and no note"))
-            .map(|()| format!("{found}; {}", notes.join("; "))),
-    )
+    // What the tree has and the inventory has not is to be noted.
+    let lacks = [("interfaces", "EthernetInterface"), ("disks", "Drive")]
+        .iter()
+        .any(|(key, schema)| count(key) == 0 && offers::has(machine, schema))
+        || inventory["cpu"]["count"].is_null()
+        || inventory["memory"]["physical_mb"].is_null();
+    works(ensure(!lacks || !notes.is_empty(), format!("{found}, and no note")).map(|()| found))
 }
