@@ -2,10 +2,10 @@
 //! (DSP0266, "Settings resource"), and take there exactly those properties that it holds: all of an override, the mode alone, or
 //! nothing but the boot order.
 
-use reqwest::{Method, StatusCode};
+use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use super::client::Reply;
+use super::client::{self, Reply};
 use super::{Redfish, system};
 use crate::BmcError;
 
@@ -45,7 +45,7 @@ impl Changeable {
 }
 
 impl Redfish {
-    /// Reads the system, and its settings object. A link to one that is not there names none.
+    /// Reads the system, and its settings object. A link that leads to none names none: what answers so now answers so always.
     pub(super) async fn changeable(&self, action: &str) -> Result<Changeable, BmcError> {
         let path = self.system_path(action).await?.to_owned();
         let reply = self.client.get(action, &path).await?;
@@ -54,9 +54,10 @@ impl Redfish {
         let mut pending = None;
         if let Some((path, applies)) = object {
             let reply = self.client.request(action, Method::GET, &path, None, None).await?;
-            if !matches!(reply.status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
-                self.client.succeeded(action, &reply)?;
-                (pending, on_reset) = (Some(Read { path, reply }), applies);
+            match self.client.succeeded(action, &reply) {
+                Ok(()) => (pending, on_reset) = (Some(Read { path, reply }), applies),
+                Err(error) if client::is_passing(reply.status) => return Err(error),
+                Err(_) => {}
             }
         }
         Ok(Changeable { system: Read { path, reply }, pending, on_reset })

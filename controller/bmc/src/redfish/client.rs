@@ -466,7 +466,12 @@ fn make_http(endpoint: &Endpoint) -> Result<reqwest::Client, String> {
     built.map_err(|error| reason(&error))
 }
 
-pub(super) fn is_transient(status: StatusCode) -> bool {
+/// Whether another answer may come later, or to another user.
+pub(super) fn is_passing(status: StatusCode) -> bool {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) || is_transient(status)
+}
+
+fn is_transient(status: StatusCode) -> bool {
     matches!(
         status,
         StatusCode::BAD_GATEWAY
