@@ -18,14 +18,12 @@ pub struct Change {
 impl Tree {
     /// What the registry of a Bios resource says, by the names of settings; empty where the recording has none.
     fn registry(&self, bios: &Value) -> Map<String, Value> {
-        let wanted = bios["AttributeRegistry"].as_str().unwrap_or("BiosAttributeRegistry");
+        // Versions are written in several ways, and not always the same in both places.
+        let stem = |name: &Value| name.as_str().and_then(|name| name.split('.').next()).map(str::to_owned);
+        let wanted = stem(&bios["AttributeRegistry"]).unwrap_or_else(|| "BiosAttributeRegistry".to_owned());
         let named = |resource: &Value| {
             resource["@odata.type"].as_str().is_some_and(|kind| kind.contains("MessageRegistryFile"))
-                && ["Registry", "Id"].iter().any(|key| {
-                    resource[key]
-                        .as_str()
-                        .is_some_and(|name| name.starts_with(wanted) || wanted.starts_with(name))
-                })
+                && ["Registry", "Id"].iter().any(|key| stem(&resource[key]).as_ref() == Some(&wanted))
         };
         let file = self.resources().find(|(_, resource)| named(resource)).map(|(_, file)| file);
         let location = file.and_then(|file| file["Location"][0]["Uri"].as_str());

@@ -16,7 +16,6 @@ mod patch;
 mod tree;
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
@@ -72,12 +71,11 @@ impl IntoResponse for Refusal {
 }
 
 impl RecordedBmc {
-    /// Serves the tree below a directory on a free port of loopback.
+    /// Serves a tree on a free port of loopback.
     ///
     /// # Errors
-    /// When the directory holds no tree, or no port is free.
-    pub async fn start(directory: &Path) -> Result<Self> {
-        let tree = Tree::load(directory)?;
+    /// When no port is free.
+    pub async fn start(tree: Tree) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await.context("no free port")?;
         let address = listener.local_addr()?;
         let tree = Arc::new(Mutex::new(tree));

@@ -22,7 +22,7 @@ pub struct Boot {
 }
 
 /// A recorded tree, and what happened to it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Tree {
     resources: BTreeMap<String, Value>,
     /// Recorded answers that are not a resource: status and body.
@@ -76,12 +76,20 @@ impl Tree {
             if !matches!(name.as_str(), "index.json" | "custom.json") || entry.metadata()?.len() > LARGEST {
                 continue;
             }
-            let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
-            let json: Value = serde_json::from_slice(&bytes).with_context(|| file.display().to_string())?;
-            if name == "index.json" {
-                self.resources.insert(path.to_owned(), json);
-                continue;
-            }
+            let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+            let json: Result<Value, _> = serde_json::from_str(&text);
+            let json = match (name.as_str(), json) {
+                ("index.json", Ok(json)) => {
+                    self.resources.insert(path.to_owned(), json);
+                    continue;
+                }
+                // Some services send what is no JSON.
+                ("index.json", Err(_)) => {
+                    self.other.insert(path.to_owned(), (StatusCode::OK, text));
+                    continue;
+                }
+                (_, json) => json.with_context(|| file.display().to_string())?,
+            };
             let status = json["status"].as_u64().and_then(|status| u16::try_from(status).ok());
             let status = status.and_then(|status| StatusCode::from_u16(status).ok());
             let status = status.with_context(|| format!("{} has no status", file.display()))?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bmc::{Bmc, BmcError, Builtin, Drivers, ErrorKind, PowerTarget, StepCall, StepEnd};
-use lab::recorded::{Boot, RecordedBmc};
+use lab::recorded::{Boot, RecordedBmc, Tree};
 use model::StepKind;
 use serde_json::{Map, Value, json};
 
@@ -40,8 +40,9 @@ fn open(info: &Map<String, Value>) -> Arc<dyn Bmc> {
 pub async fn replay(tree: &Path) -> Row {
     let name = tree.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut row = Row::new(&name);
+    let tree = Tree::load(tree).unwrap_or_else(|error| panic!("{name}: {error:#}"));
     for (verb, work) in verbs::ALL {
-        let recorded = RecordedBmc::start(tree).await.unwrap_or_else(|error| panic!("{name}: {error:#}"));
+        let recorded = RecordedBmc::start(tree.clone()).await.unwrap();
         let found = system(&recorded).await;
         let (system, needs_id) = match found {
             Ok(found) => found,
@@ -125,7 +126,7 @@ impl Machine {
         tree.linked(&self.look_at(&tree)[key]).map(|(_, resource)| resource.clone())
     }
 
-    fn look_at<'a>(&self, tree: &'a lab::recorded::Tree) -> &'a Value {
+    fn look_at<'a>(&self, tree: &'a Tree) -> &'a Value {
         tree.get(&self.system).unwrap_or(&Value::Null)
     }
 

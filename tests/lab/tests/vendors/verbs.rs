@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use bmc::{BootDevice, MediaKind, PowerState, PowerTarget};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::machine::{Machine, refusal};
 use crate::offers;
