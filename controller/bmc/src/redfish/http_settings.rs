@@ -122,7 +122,16 @@ impl Redfish {
             return Ok(());
         }
         let change = Map::from_iter([(setting.url.to_owned(), json!(url))]);
-        self.write_bios(action, &bios.path, &bios.body, &change).await?;
+        // What it refuses for good cannot be done: firmware that is locked down has its settings read-only.
+        let refused = |error: BmcError| match error.kind() {
+            ErrorKind::Protocol if !error.is_retryable() => unsupported(&format!(
+                "it does not take the BIOS setting {}: {}",
+                setting.url,
+                error.message()
+            )),
+            _ => error,
+        };
+        self.write_bios(action, &bios.path, &bios.body, &change).await.map_err(refused)?;
         if self.url_settings(action).await?.next(setting.url) == url {
             return Ok(());
         }

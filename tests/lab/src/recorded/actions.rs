@@ -16,6 +16,9 @@ pub(super) const PARAMETERS: &[&str] = &[
     "TransferMethod",
 ];
 
+const INSERT: &str = "#VirtualMedia.InsertMedia";
+const EJECT: &str = "#VirtualMedia.EjectMedia";
+
 /// Drives of Lenovo that are for its own remote console, and take no URL.
 const CONSOLE_DRIVES: [&str; 2] = ["RDOC", "Remote"];
 
@@ -26,11 +29,11 @@ pub(super) fn act(tree: &mut Tree, target: &str, body: &Map<String, Value>) -> R
     };
     match name.as_str() {
         "#ComputerSystem.Reset" => reset(tree, &path, body),
-        "#VirtualMedia.InsertMedia" => {
+        INSERT => {
             allows(tree, &path, &name, body, PARAMETERS)?;
             insert(tree, &path, body)
         }
-        "#VirtualMedia.EjectMedia" => eject(tree, &path),
+        EJECT => eject(tree, &path),
         other => Err(Refusal::bad("ActionNotSupported", format!("{other} is not played"))),
     }
 }
@@ -115,6 +118,11 @@ fn insert(tree: &mut Tree, path: &str, body: &Map<String, Value>) -> Result<(), 
         drive["Inserted"] = json!(true);
         drive["ConnectedVia"] = json!("URI");
     });
+    // Supermicro's BMCs show the ejection while there is something to eject.
+    let insert = drive["Actions"][INSERT]["target"].as_str();
+    if let Some(insert) = insert.filter(|_| drive["Actions"].get(EJECT).is_none()) {
+        tree.offer(path, EJECT, Some(&insert.replace("InsertMedia", "EjectMedia")));
+    }
     Ok(())
 }
 
@@ -128,6 +136,9 @@ fn eject(tree: &mut Tree, path: &str) -> Result<(), Refusal> {
         drive["Inserted"] = json!(false);
         drive["ConnectedVia"] = json!("NotConnected");
     });
+    if !tree.was_recorded_with(path, EJECT) {
+        tree.offer(path, EJECT, None);
+    }
     Ok(())
 }
 
@@ -138,7 +149,7 @@ pub(super) fn media_by_patch(
     change: &Map<String, Value>,
 ) -> Result<(), Refusal> {
     let drive = tree.get(path).unwrap_or(&Value::Null);
-    if drive["Actions"].get("#VirtualMedia.InsertMedia").is_some() {
+    if drive["Actions"].get(INSERT).is_some() {
         return Err(Refusal::bad("PropertyNotWritable", "media are changed by actions"));
     }
     match change.get("Image") {

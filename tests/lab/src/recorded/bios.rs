@@ -50,6 +50,13 @@ impl Tree {
         })
     }
 
+    /// Whether a setting of the BIOS is there and can be written.
+    #[must_use]
+    pub fn has_writable_setting(&self, bios: &Value, name: &str) -> bool {
+        let is_fixed = |entry: &Value| entry["ReadOnly"] == true;
+        bios["Attributes"].get(name).is_some() && !self.registry(bios).get(name).is_some_and(is_fixed)
+    }
+
     /// Whether a Bios resource takes these settings.
     pub(super) fn allows_settings(&self, bios: &Value, settings: &Map<String, Value>) -> Result<(), Refusal> {
         let registry = self.registry(bios);

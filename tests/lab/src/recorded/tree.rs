@@ -1,6 +1,6 @@
 //! The resources of a recording, in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -35,6 +35,8 @@ pub struct Tree {
     empty: BTreeMap<String, Value>,
     /// Resource and name of an action by its target.
     actions: BTreeMap<String, (String, String)>,
+    /// Resources and names of the actions that were recorded.
+    recorded_actions: BTreeSet<(String, String)>,
     changes: u64,
     /// Boots, oldest first.
     pub boots: Vec<Boot>,
@@ -110,6 +112,7 @@ impl Tree {
                 }
             }
         }
+        self.recorded_actions = self.actions.values().cloned().collect();
         for object in self.pending.keys() {
             let recorded = self.resources.get(object).cloned().unwrap_or_default();
             if recorded["Attributes"].as_object().is_none_or(Map::is_empty) && recorded.get("Boot").is_none()
@@ -131,6 +134,23 @@ impl Tree {
         let path = link(value)?;
         let resource = self.get(&path)?;
         Some((path, resource))
+    }
+
+    /// Whether a resource was recorded with an action.
+    pub(super) fn was_recorded_with(&self, path: &str, name: &str) -> bool {
+        self.recorded_actions.contains(&(plain(path), name.to_owned()))
+    }
+
+    /// Shows an action of a resource that was not recorded, or hides it again.
+    pub(super) fn offer(&mut self, path: &str, name: &str, target: Option<&str>) {
+        if let Some(target) = target {
+            self.actions.insert(plain(target), (plain(path), name.to_owned()));
+        }
+        self.change(path, |resource| match (target, resource["Actions"].as_object_mut()) {
+            (Some(target), Some(actions)) => drop(actions.insert(name.to_owned(), json!({"target": target}))),
+            (None, Some(actions)) => drop(actions.remove(name)),
+            (_, None) => {}
+        });
     }
 
     /// Every resource of a schema, with its path.

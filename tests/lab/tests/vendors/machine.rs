@@ -103,7 +103,9 @@ pub fn refusal(outcome: Result<(), BmcError>, offered: bool) -> Cell {
         Ok(()) => Cell::Wrong("the driver reports success".to_owned()),
         Err(error) if offered => Cell::Wrong(format!("the tree offers it: {error}")),
         Err(error) => match error.kind() {
-            ErrorKind::Unsupported | ErrorKind::Config | ErrorKind::Auth => Cell::Refused(reason(&error)),
+            ErrorKind::Unsupported | ErrorKind::Config | ErrorKind::Auth | ErrorKind::Step => {
+                Cell::Refused(reason(&error))
+            }
             kind => Cell::Wrong(format!("{kind:?}: {error}")),
         },
     }

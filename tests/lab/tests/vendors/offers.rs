@@ -61,8 +61,10 @@ pub fn url(machine: &Machine) -> bool {
     };
     let has_property = waits || machine.look()["Boot"].get("HttpBootUri").is_some();
     let bios = machine.linked("Bios").unwrap_or_default();
-    let has_setting =
-        ["HttpDev1Uri", "UrlBootFile"].iter().any(|name| bios["Attributes"].get(name).is_some());
+    let has_setting = {
+        let tree = machine.recorded.tree();
+        ["HttpDev1Uri", "UrlBootFile"].iter().any(|name| tree.has_writable_setting(&bios, name))
+    };
     source(machine, &["UefiHttp"], "Once") && (has_property || has_setting)
 }
 

@@ -152,10 +152,7 @@ async fn set_bios(machine: &Machine) -> Cell {
     let change = machine.recorded.tree().changeable_setting(&bios);
     let Some(change) = change else {
         let args = json!({"settings": [{"name": "BootMode", "value": "Uefi"}]});
-        return refusal(
-            machine.bios_step("apply_configuration", args).await.map(drop),
-            offers::bios(machine),
-        );
+        return refusal(machine.bios_step("apply_configuration", args).await.map(drop), false);
     };
     let work = async {
         for value in [&change.to, &change.from] {
