@@ -113,7 +113,8 @@ pub fn refusal(outcome: Result<(), BmcError>, offered: bool) -> Cell {
 
 /// Without the address, which differs each time.
 fn reason(error: &BmcError) -> String {
-    error.to_string().replace(error.address(), "ADDRESS")
+    let text = error.to_string();
+    if error.address().is_empty() { text } else { text.replace(&format!("BMC {}: ", error.address()), "") }
 }
 
 impl Machine {
