@@ -246,19 +246,17 @@ pub(super) async fn show(State(bmc): State<Bmc>, Path(id): Path<u32>, headers: H
     })
 }
 
-fn object(body: &Bytes) -> Result<Map<String, Value>, Response> {
-    match serde_json::from_slice(body) {
-        Ok(Value::Object(object)) => Ok(object),
-        _ => Err(error(StatusCode::BAD_REQUEST, "MalformedJSON", "the body is no JSON object")),
-    }
+fn object(body: &Bytes) -> Option<Map<String, Value>> {
+    serde_json::from_slice(body).ok()
+}
+
+fn malformed() -> Response {
+    error(StatusCode::BAD_REQUEST, "MalformedJSON", "the body is no JSON object")
 }
 
 /// `POST Accounts`.
 pub(super) async fn create(State(bmc): State<Bmc>, body: Bytes) -> Response {
-    let body = match object(&body) {
-        Ok(body) => body,
-        Err(refused) => return refused,
-    };
+    let Some(body) = object(&body) else { return malformed() };
     bmc.access.accounts(|accounts| match accounts.create(&body) {
         Ok(id) => {
             let document = accounts.document(id).unwrap_or_default();
@@ -276,10 +274,7 @@ pub(super) async fn patch(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let body = match object(&body) {
-        Ok(body) => body,
-        Err(refused) => return refused,
-    };
+    let Some(body) = object(&body) else { return malformed() };
     bmc.access.accounts(|accounts| {
         let Some(tag) = accounts.tag(id) else { return shown(accounts, id) };
         if given(&headers, &header::IF_MATCH).is_some_and(|given| given != tag && given != "*") {
