@@ -9,7 +9,7 @@ use crate::{BmcError, BootMode, ErrorKind};
 impl Redfish {
     pub(super) async fn change_boot_mode(&self, mode: BootMode) -> Result<(), BmcError> {
         let action = format!("set boot mode {mode}");
-        let read = self.changeable(&action).await?;
+        let read = self.boot_resources(&action).await?;
         match mode_patch(&read.offered(), mode) {
             Ok(Some(patch)) => self.change_boot(&action, &read, &patch).await,
             Ok(None) => Ok(()),

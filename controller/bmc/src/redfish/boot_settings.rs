@@ -16,13 +16,13 @@ struct Read {
 }
 
 /// A system, and its settings object if it has one.
-pub(super) struct Changeable {
+pub(super) struct BootResources {
     system: Read,
     pending: Option<Read>,
     on_reset: bool,
 }
 
-impl Changeable {
+impl BootResources {
     /// The system with what can be chosen: where it names no choices itself, those of its settings object.
     pub(super) fn offered(&self) -> Value {
         let mut system = self.system.reply.body.clone();
@@ -46,7 +46,7 @@ impl Changeable {
 
 impl Redfish {
     /// Reads the system, and its settings object. A link that leads to none names none: what answers so now answers so always.
-    pub(super) async fn changeable(&self, action: &str) -> Result<Changeable, BmcError> {
+    pub(super) async fn boot_resources(&self, action: &str) -> Result<BootResources, BmcError> {
         let path = self.system_path(action).await?.to_owned();
         let reply = self.client.get(action, &path).await?;
         let object = system::settings_object(&reply.body).map(|(path, on_reset)| (path.to_owned(), on_reset));
@@ -60,14 +60,14 @@ impl Redfish {
                 Err(_) => {}
             }
         }
-        Ok(Changeable { system: Read { path, reply }, pending, on_reset })
+        Ok(BootResources { system: Read { path, reply }, pending, on_reset })
     }
 
     /// Sends a change of `Boot`: each property to the resource that takes it.
     pub(super) async fn change_boot(
         &self,
         action: &str,
-        read: &Changeable,
+        read: &BootResources,
         patch: &Value,
     ) -> Result<(), BmcError> {
         let (waiting, direct) = split(patch, read.boot_of_pending());
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn choices_are_those_of_the_system_and_what_boots_next_is_what_waits() {
         let read = |body: Value| Read { path: "/x".to_owned(), reply: Reply::of(body) };
-        let both = Changeable {
+        let both = BootResources {
             system: read(
                 json!({"Id": "1", "Boot": {"BootSourceOverrideTarget": "None", "Choices": ["Pxe"]}}),
             ),

@@ -12,7 +12,7 @@ impl Redfish {
         let action = "boot from a URL";
         // The name of the medium is a secret, and BMCs repeat what they refuse.
         let hidden = |error: BmcError| error.without(std::iter::once(url));
-        let read = self.changeable(action).await?;
+        let read = self.boot_resources(action).await?;
         let offered = read.offered();
         let mut patch = system::boot_patch(&offered, BootDevice::UefiHttp, false, None)
             .map_err(|why| self.client.error(ErrorKind::Unsupported, action, &why))?;
@@ -27,7 +27,7 @@ impl Redfish {
         }
         patch["Boot"]["HttpBootUri"] = json!(url);
         self.change_boot(action, &read, &patch).await.map_err(hidden)?;
-        if uri(&self.changeable(action).await?.next()) == url {
+        if uri(&self.boot_resources(action).await?.next()) == url {
             return Ok(());
         }
         let message = "it accepts Boot.HttpBootUri and does not show it: it passes no URL to its firmware";
@@ -37,7 +37,7 @@ impl Redfish {
     /// Forget such a URL with this mark, and the override if it was not used.
     pub(super) async fn forget_url(&self, mark: &str) -> Result<(), BmcError> {
         let action = "forget the URL to boot from";
-        let read = self.changeable(action).await?;
+        let read = self.boot_resources(action).await?;
         let next = read.next();
         let is_unused = system::boot_setting(&next).device == Some(BootDevice::UefiHttp);
         let disabled = json!({"Boot": {"BootSourceOverrideEnabled": "Disabled"}});

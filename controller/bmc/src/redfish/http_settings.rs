@@ -1,6 +1,6 @@
 //! A URL that the firmware boots from, as a setting of the BIOS, on BMCs that have no `HttpBootUri`.
 //!
-//! Which settings these are is known by their names, whoever made the machine. The URL alone is changed: what else has to be set
+//! Which settings these are is known by their names, not by the maker of the machine. The URL alone is changed: what else has to be set
 //! is an operator's to set, and named where it is not. So there is one thing to take back, and it was empty before.
 
 use serde_json::{Map, Value, json};

@@ -252,7 +252,7 @@ impl Bmc for Redfish {
         mode: Option<BootMode>,
     ) -> Result<(), BmcError> {
         let action = format!("set boot device {device}");
-        let read = self.changeable(&action).await?;
+        let read = self.boot_resources(&action).await?;
         let patch = system::boot_patch(&read.offered(), device, persistent, mode)
             .map_err(|why| self.client.error(ErrorKind::Unsupported, &action, &why))?;
         self.change_boot(&action, &read, &patch).await

@@ -40,7 +40,7 @@ struct Session {
     account: u32,
 }
 
-/// Who asks: an account and its role.
+/// The account that asks, and its role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Who {
     pub(super) account: u32,
@@ -62,7 +62,7 @@ impl Access {
         work(&mut self.known().accounts)
     }
 
-    /// Who shows a password, or the token of an open session.
+    /// The account whose password a request shows, or the token of an open session of it.
     fn who(&self, headers: &HeaderMap) -> Option<Who> {
         let known = self.known();
         let account = match headers.get(TOKEN) {
@@ -131,7 +131,7 @@ pub(super) async fn guard(State(bmc): State<Bmc>, mut request: Request, next: Ne
     next.run(request).await
 }
 
-/// Everybody reads, and changes what is his own; operators change the machine, administrators everything.
+/// Each account reads everything and changes itself; operators change the machine, administrators everything.
 fn may(who: Who, method: &Method, path: &str) -> bool {
     if matches!(*method, Method::GET | Method::HEAD) || who.role == Role::Administrator {
         return true;

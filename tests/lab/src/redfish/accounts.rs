@@ -287,7 +287,7 @@ pub(super) async fn patch(
     })
 }
 
-/// `DELETE Accounts/{id}`. The first one stays, so that somebody can come in.
+/// `DELETE Accounts/{id}`. The first one stays, so that the BMC can be administered.
 pub(super) async fn remove(State(bmc): State<Bmc>, Path(id): Path<u32>) -> Response {
     if id == 1 {
         return error(StatusCode::FORBIDDEN, "ResourceCannotBeDeleted", "the first account stays");
