@@ -73,6 +73,7 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
         medium: MediumConfig {
             loader_dir: boot.medium_loader_dir.clone(),
             arguments: kernel_arguments(&ramdisk).context("boot")?,
+            signed_uki: boot.signed_uki().map(Into::into),
         },
     };
     let known = leases.clone();

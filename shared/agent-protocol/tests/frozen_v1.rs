@@ -2,7 +2,7 @@
 //! what Anneal adds to them. Never edit a line here: a peer of an older version depends on it.
 //! Add lines when a message grows.
 
-use agent_protocol::boot_medium::{NETWORK, PARAMETERS, StaticNetwork};
+use agent_protocol::boot_medium::{NETWORK, OBEYS, OVERLAY_FILE, OverlayFile, PARAMETERS, StaticNetwork};
 use agent_protocol::command::{Addition, CommandList, CommandRequest, CommandStatus};
 use agent_protocol::deployment::{BootEntries, WrittenDisk};
 use agent_protocol::heartbeat::Heartbeat;
@@ -230,4 +230,12 @@ fn network_of_a_boot_medium() {
             .expect("reads");
     assert!(least.dns.is_empty() && least.interfaces[0].mtu.is_none());
     assert_eq!((PARAMETERS, NETWORK), ("etc/anneal/boot-parameters", "etc/anneal/network.json"));
+}
+
+#[test]
+fn overlay_of_a_signed_ramdisk() {
+    let alone = exact::<OverlayFile>(r#"{"parameters":"ipa-api-url=https://10.0.0.1:6385"}"#);
+    assert!(alone.network.is_none());
+    exact::<OverlayFile>(r#"{"parameters":"","network":{"interfaces":[],"dns":["10.0.0.2"]}}"#);
+    assert_eq!((OBEYS, OVERLAY_FILE), ("anneal.obeys", ".extra/credentials/anneal.cred"));
 }

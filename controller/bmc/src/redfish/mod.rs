@@ -5,6 +5,7 @@ mod boot_mode;
 mod boot_settings;
 mod client;
 mod config;
+mod connections;
 mod http_boot;
 mod http_settings;
 mod indicators;

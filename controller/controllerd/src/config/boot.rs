@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `[boot]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,6 +19,7 @@ pub struct Boot {
     pub initramfs: PathBuf,
     pub rescue: PathBuf,
     pub medium_loader_dir: PathBuf,
+    pub signed_uki: PathBuf,
     pub consoles: Vec<String>,
     pub kernel_append: String,
     pub dhcp: DhcpMode,
@@ -53,6 +54,7 @@ impl Default for Boot {
             initramfs: "/usr/share/anneal/initramfs".into(),
             rescue: "/usr/share/anneal/rescue".into(),
             medium_loader_dir: "/usr/share/anneal/medium".into(),
+            signed_uki: PathBuf::new(),
             consoles: vec!["tty0".into(), "ttyS0,115200".into()],
             kernel_append: String::new(),
             dhcp: DhcpMode::Off,
@@ -68,6 +70,11 @@ impl Default for Boot {
 }
 
 impl Boot {
+    /// The signed program of boot media, where they carry one.
+    pub fn signed_uki(&self) -> Option<&Path> {
+        Some(self.signed_uki.as_path()).filter(|path| !path.as_os_str().is_empty())
+    }
+
     /// As many as the C library of a node asks.
     pub(super) fn check_dns(&self) -> Result<()> {
         ensure!(self.dns.len() <= 3, "boot.dns has more than 3 addresses");
