@@ -52,6 +52,14 @@ pub(super) struct Reply {
     retry_after: Option<Duration>,
 }
 
+#[cfg(test)]
+impl Reply {
+    /// Success with this body.
+    pub(super) fn of(body: Value) -> Self {
+        Self { status: StatusCode::OK, etag: None, location: None, body, token: None, retry_after: None }
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Auth {
     /// Not tried yet, or the session was refused.
@@ -443,7 +451,12 @@ impl Drop for Client {
     }
 }
 
-pub(super) fn is_transient(status: StatusCode) -> bool {
+/// Whether another answer may come later, or to another user.
+pub(super) fn is_passing(status: StatusCode) -> bool {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) || is_transient(status)
+}
+
+fn is_transient(status: StatusCode) -> bool {
     matches!(
         status,
         StatusCode::BAD_GATEWAY

@@ -85,6 +85,7 @@ static ALL: &[Scenario] = &[
     ("two_agents", two_agents::ABOUT, |stage| Box::pin(two_agents::story(stage))),
     ("lvm_md_node", lvm_md_node::ABOUT, |stage| Box::pin(lvm_md_node::story(stage))),
     ("sushy", sushy::ABOUT, |stage| Box::pin(sushy::story(stage))),
+    ("sushy_media", sushy::MEDIA, |stage| Box::pin(sushy::by_virtual_media(stage))),
     ("replace_ipa", replace_ipa::ABOUT, |stage| Box::pin(replace_ipa::story(stage))),
     ("ipmi_sim", ipmi_sim::ABOUT, |stage| Box::pin(ipmi_sim::story(stage))),
     ("virtual_media_uefi", virtual_media::UEFI, |stage| Box::pin(virtual_media::by_uefi(stage))),
