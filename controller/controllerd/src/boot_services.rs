@@ -1,6 +1,6 @@
 //! Starts the optional boot services.
 
-use crate::config::{Config, DhcpMode};
+use crate::config::{Boot, Config, DhcpMode};
 use crate::directory::Directory;
 use crate::discovery_boots::DiscoveryBoots;
 use crate::identity::Identity;
@@ -104,18 +104,7 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
         let stopped = stop.clone();
         services.start_on(runtime, "boot TFTP", async move { Ok(tftp.run(stopped).await?) });
     }
-    let mode = match (boot.dhcp, boot.dhcp_first, boot.dhcp_last) {
-        (DhcpMode::Proxy, _, _) => Mode::Proxy,
-        (DhcpMode::Server, Some(first), Some(last)) => Mode::Server(Pool {
-            first,
-            last,
-            prefix: boot.dhcp_prefix,
-            router: boot.dhcp_router,
-            dns: boot.dns.clone(),
-            lease: Duration::from_secs(u64::from(boot.dhcp_lease_s)),
-        }),
-        _ => return Ok(()),
-    };
+    let Some(mode) = dhcp_mode(boot) else { return Ok(()) };
     let dhcp = DhcpConfig { interface: boot.interface.clone(), server: address, boot_url: base_url, mode };
     // Without router advertisements iPXE waits 16 s for IPv6.
     let (interface, stopped) = (boot.interface.clone(), stop.clone());
@@ -127,4 +116,20 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     let stopped = stop.clone();
     services.start_on(runtime, "boot DHCP", async move { Ok(dhcp.run(stopped).await?) });
     Ok(())
+}
+
+/// How DHCP is served; `None`: not at all.
+fn dhcp_mode(boot: &Boot) -> Option<Mode> {
+    match (boot.dhcp, boot.dhcp_first, boot.dhcp_last) {
+        (DhcpMode::Proxy, _, _) => Some(Mode::Proxy),
+        (DhcpMode::Server, Some(first), Some(last)) => Some(Mode::Server(Pool {
+            first,
+            last,
+            prefix: boot.dhcp_prefix,
+            router: boot.dhcp_router,
+            dns: boot.dns.clone(),
+            lease: Duration::from_secs(u64::from(boot.dhcp_lease_s)),
+        })),
+        _ => None,
+    }
 }
