@@ -122,7 +122,7 @@ pub async fn reach(operator: &Operator, state: &str, limit: Duration) -> Result<
 /// How many nodes are in which provision state, of the answer of `GET /v1/anneal/fleet`.
 fn counts(fleet: &Value) -> Result<BTreeMap<String, u64>> {
     let values = fleet["counts"]["provision_state"].as_array().context("counts by provision_state")?;
-    let count = |one: &Value| Some((one["value"].as_str()?.to_owned(), one["nodes"].as_u64()?));
+    let count = |one: &Value| Some((one["value"].as_str()?.to_owned(), one["count"].as_u64()?));
     let counts: Option<BTreeMap<_, _>> = values.iter().map(count).collect();
     let counts = counts.context("a state and how many nodes are in it")?;
     ensure!(Some(counts.values().sum()) == fleet["nodes"].as_u64(), "some nodes are not counted: {fleet}");
@@ -168,7 +168,7 @@ mod tests {
     fn all_nodes_are_counted_or_none() {
         let fleet = |nodes: u64| {
             let states =
-                json!([{ "value": "available", "nodes": 3 }, { "value": "clean failed", "nodes": 1 }]);
+                json!([{ "value": "available", "count": 3 }, { "value": "clean failed", "count": 1 }]);
             json!({ "nodes": nodes, "counts": { "provision_state": states } })
         };
         let expected = [("available".to_owned(), 3), ("clean failed".to_owned(), 1)];
