@@ -353,11 +353,11 @@ impl fmt::Display for Report {
                 "{name:<28} {:>8.0}/s, p50 {:.2}, p99 {:.2} ms; {what} {rate:.0}/s: {ratio:.2} of it (goal: {goal})",
                 load.per_s, load.p50_ms, load.p99_ms
             )?;
-            let beside =
+            let next_to_it =
                 next_to_us.map(|used| format!("; of each next to it {used:.0} µs")).unwrap_or_default();
             writeln!(
                 f,
-                "{:<28} processor: controllers {:.0} + PostgreSQL {postgres_us:.0} + clients {:.0} µs{beside}",
+                "{:<28} processor: controllers {:.0} + PostgreSQL {postgres_us:.0} + clients {:.0} µs{next_to_it}",
                 "", load.server_us, load.client_us
             )?;
         }
