@@ -267,7 +267,7 @@ impl Verb {
         VERBS[self as usize].1
     }
 
-    /// The `target` of `PUT …/states/provision` that asks for it, in Ironic's word. An event that nobody can ask for has its name.
+    /// The `target` of `PUT …/states/provision` that asks for it, in Ironic's word. An event that no request asks for has its name.
     pub fn target(self) -> &'static str {
         match self {
             Self::Deploy => "active",

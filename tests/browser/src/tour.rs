@@ -28,7 +28,7 @@ impl Page<'_> {
     ///
     /// # Errors
     /// When the page does not show that it failed, and why.
-    pub fn clean_in_vain(&self, name: &str) -> Result<()> {
+    pub fn clean_with_failure(&self, name: &str) -> Result<()> {
         self.click_at("anneal.find('.actions button', 'clean')", "clean")?;
         self.choose("Add a step that the node offers", "management.fake_fail")?;
         self.fill(&format!("Type {name} to go on"), name)?;

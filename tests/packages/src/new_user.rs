@@ -25,6 +25,10 @@ const MOST_TIME: Duration = Duration::from_secs(600);
 /// The node that boots, as the page of the book names it.
 const MAC: &str = "52:54:00:12:34:56";
 const SERIAL: &str = "TRIAL-1";
+/// How far the step is that writes over the disk; the one before it takes a moment only.
+const DONE: &str = "([...document.querySelectorAll('.steps > li')]\
+                    .find((step) => step.querySelector('code').innerText === 'deploy.erase_devices')\
+                    ?.querySelector('progress')?.value ?? 0)";
 /// An emulator on a busy machine boots and erases for so long.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -64,14 +68,15 @@ fn install(user: &mut User<'_>, room: &Room) -> Result<String> {
     link.map(str::to_owned).with_context(|| format!("no link: {printed}"))
 }
 
-/// Enrolled, cleaned in vain, and led out of it by what the page advises.
+/// Enrolled, cleaned without success, and led out of it by what the page advises.
 fn a_node_that_fails(user: &mut User<'_>, page: &Page<'_>) -> Result<()> {
     page.enrol("n1", None)?;
     user.transcript.seen(page, "n1 is enrolled and manageable")?;
-    page.clean_in_vain("n1")?;
+    page.clean_with_failure("n1")?;
     user.transcript.seen(page, "its cleaning fails; the page says why and what helps")?;
     page.lead_out("n1")?;
-    user.transcript.seen(page, "provide, from the list of what needs someone: no node needs the user any more")
+    user.transcript
+        .seen(page, "provide, from the list of what needs someone: no node needs the user any more")
 }
 
 /// Enrolled, booted by hand, and watched while its disk is erased.
@@ -89,11 +94,10 @@ fn a_node_that_boots(user: &mut User<'_>, page: &Page<'_>) -> Result<Daemon> {
             Ok(page.eval(expression)? == true)
         })
     };
-    let done = "(document.querySelector('progress')?.value ?? 0)";
-    until(&format!("{done} > 0"), "a bar of the erase")?;
+    until(&format!("{DONE} > 0"), "a bar of the erase")?;
     user.transcript.seen(page, "its disk is being erased")?;
-    let first = page.eval(done)?;
-    until(&format!("{done} > {first}"), "the bar moves")?;
+    let first = page.eval(DONE)?;
+    until(&format!("{DONE} > {first}"), "the bar moves")?;
     user.transcript.seen(page, "the bar moves by itself")?;
     until(&stands("available"), "available")?;
     user.transcript.seen(page, "n2 is available")?;

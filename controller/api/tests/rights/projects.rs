@@ -300,7 +300,7 @@ async fn a_project_reads_the_events_of_the_nodes_that_it_owns() {
             .chain(own.iter().map(String::as_str))
             .all(|text| all.iter().any(|of| of == text))
     );
-    // Who owns a node need not know of its bundles.
+    // The owner of a node need not know of its bundles.
     let added = format!("bundle acme 1 for node:{} was added", theirs.uuid);
     assert!(all.contains(&added), "{all:?}");
     for (relation, expected) in [
