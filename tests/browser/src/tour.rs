@@ -24,17 +24,26 @@ impl Page<'_> {
         self.until("anneal.find('.actions button', 'provide')", "manageable").map(drop)
     }
 
-    /// Cleans the node of this page by a step that fails.
+    /// Cleans the node of this page by a step that fails with this message.
     ///
     /// # Errors
     /// When the page does not show that it failed, and why.
-    pub fn clean_with_failure(&self, name: &str) -> Result<()> {
+    pub fn clean_with_failure(&self, name: &str, message: &str) -> Result<()> {
+        const STEPS: &str = "anneal.field('Steps of clean, in this order').value";
         self.click_at("anneal.find('.actions button', 'clean')", "clean")?;
         self.choose("Add a step that the node offers", "management.fake_fail")?;
+        // The step comes with an empty message, which the user fills in.
+        let offered = self.until(STEPS, "the step")?;
+        let given = offered
+            .as_str()
+            .unwrap_or_default()
+            .replace(r#""message": """#, &format!(r#""message": "{message}""#));
+        self.fill("Steps of clean, in this order", &given)?;
         self.fill(&format!("Type {name} to go on"), name)?;
         self.click("clean")?;
         self.until(&stands("clean failed"), "it fails")?;
-        self.reads("Clean step management.fake_fail failed")
+        self.reads("Clean step management.fake_fail failed")?;
+        self.reads(message)
     }
 
     /// Leads the one node that failed out of it, by the way that the list of what needs someone offers.

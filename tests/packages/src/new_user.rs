@@ -45,6 +45,8 @@ pub fn from_the_packages_to_a_certificate(options: &Options, dir: &Path) -> Resu
     let link = install(&mut user, &room)?;
     let browser = Browser::start()?;
     let page = browser.page()?;
+    // The bars of the steps are in the pictures.
+    page.size(1280, 1400)?;
     page.open(&link)?;
     page.reads("No node needs you.")?;
     user.transcript.seen(&page, "the link is opened: an empty fleet")?;
@@ -72,7 +74,7 @@ fn install(user: &mut User<'_>, room: &Room) -> Result<String> {
 fn a_node_that_fails(user: &mut User<'_>, page: &Page<'_>) -> Result<()> {
     page.enrol("n1", None)?;
     user.transcript.seen(page, "n1 is enrolled and manageable")?;
-    page.clean_with_failure("n1")?;
+    page.clean_with_failure("n1", "the fan is out of order")?;
     user.transcript.seen(page, "its cleaning fails; the page says why and what helps")?;
     page.lead_out("n1")?;
     user.transcript

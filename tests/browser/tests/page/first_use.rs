@@ -17,7 +17,7 @@ fn a_new_user_brings_nodes_from_enrolment_to_a_certificate() -> Result<()> {
 
     // The first fails in its cleaning; the page says why, and what leads on.
     page.enrol("first", Some("52:54:00:be:00:04"))?;
-    page.clean_with_failure("first")?;
+    page.clean_with_failure("first", "the fan is out of order")?;
     page.lead_out("first")?;
     controller.reaches("first", "available")?;
 
