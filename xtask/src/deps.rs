@@ -57,7 +57,7 @@ pub const JUDGES: &str = "\
 pub const OS_IMAGE: &str = "mmdebstrap gdisk e2fsprogs dosfstools mtools grub-common zstd";
 
 /// Tries packages in a Debian of their own.
-pub const PACKAGES: &str = "mmdebstrap zstd iproute2 util-linux mount curl openssl";
+pub const PACKAGES: &str = "mmdebstrap zstd iproute2 util-linux mount curl openssl qemu-system-x86";
 
 /// `bench erase`: fio and what others erase with.
 pub const BENCH: &str = "fio nwipe util-linux coreutils mount";

@@ -125,8 +125,13 @@ impl Call {
 
     /// The event of what this request did to a resource (`created`), for the log.
     pub fn did(&self, resource: &Resource, what: &str) -> Vec<Event> {
-        let text = format!("{} {what} by a user", resource.kind.noun());
-        self.caused(vec![Event::new(EventKind::Change, Severity::Info, text, self.now())])
+        vec![self.change(format!("{} {what} by a user", resource.kind.noun()))]
+    }
+
+    /// The event of a change that this request makes, for the log.
+    pub fn change(&self, text: String) -> Event {
+        let event = Event::new(EventKind::Change, Severity::Info, text, self.now());
+        Event { request_id: Some(self.request_id.clone()), sender: Some(self.sender()), ..event }
     }
 
     /// The sender of the request.

@@ -68,6 +68,7 @@ mod server_sent;
 mod session;
 mod shown;
 mod steps;
+mod stream_places;
 mod token;
 mod traits;
 mod vendor;

@@ -2,6 +2,7 @@
 //! of that node only.
 
 use crate::auth::Grant;
+use crate::stream_places::{Listener, StreamPlaces};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use store::ApiStore;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -22,8 +23,7 @@ const SHARED: Duration = Duration::from_secs(1);
 pub struct NodeFeed(Arc<Inner>);
 
 struct Inner {
-    places: Arc<Semaphore>,
-    stop: CancellationToken,
+    places: StreamPlaces,
     heard: Mutex<Heard>,
     /// What the streams of the fleet show callers of each grant.
     fleets: AsyncMutex<Vec<(Option<Grant>, Kept)>>,
@@ -53,13 +53,6 @@ struct Heard {
     runs: bool,
 }
 
-/// One stream's part: it holds a place, and hears of changes.
-pub struct Listener {
-    heard: watch::Receiver<Instant>,
-    stop: CancellationToken,
-    _place: OwnedSemaphorePermit,
-}
-
 impl NodeFeed {
     /// Most streams at once, unless the configuration says otherwise.
     pub const STREAMS: usize = 256;
@@ -68,16 +61,15 @@ impl NodeFeed {
     pub fn new(streams: usize, stop: CancellationToken) -> Self {
         let heard = Heard { any: watch::Sender::new(Instant::now()), of: HashMap::new(), runs: false };
         Self(Arc::new(Inner {
-            places: Arc::new(Semaphore::new(streams)),
-            stop,
+            places: StreamPlaces::new(streams, stop),
             heard: Mutex::new(heard),
             fleets: AsyncMutex::default(),
         }))
     }
 
-    /// Take part, to hear of one node or of all; `None`: there are as many streams as there may be.
-    pub(crate) fn listen(&self, store: &Arc<dyn ApiStore>, node: Option<Uuid>) -> Option<Listener> {
-        let place = self.0.places.clone().try_acquire_owned().ok()?;
+    /// Take part, to hear when one node or any was changed; `None`: there are as many streams as there may be.
+    pub(crate) fn listen(&self, store: &Arc<dyn ApiStore>, node: Option<Uuid>) -> Option<Listener<Instant>> {
+        let place = self.0.places.take()?;
         let mut heard = self.0.heard();
         let receiver = match node {
             None => heard.any.subscribe(),
@@ -90,7 +82,7 @@ impl NodeFeed {
             // Heard from now on, not from when the task first runs.
             tokio::spawn(follow(self.0.clone(), store.bell().listen()));
         }
-        Some(Listener { heard: receiver, stop: self.0.stop.clone(), _place: place })
+        Some(place.hearing(receiver))
     }
 
     /// What `read` reads for callers of this grant, or what it read for another stream less than [`SHARED`] ago: many streams read it
@@ -122,27 +114,7 @@ impl Default for NodeFeed {
 
 impl fmt::Debug for NodeFeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("NodeFeed").field(&self.0.places.available_permits()).finish()
-    }
-}
-
-impl Listener {
-    /// Waits for a change after the last that was seen; false: no more are heard of, since the controller stops.
-    pub async fn changed(&mut self) -> bool {
-        tokio::select! {
-            changed = self.heard.changed() => changed.is_ok(),
-            () = self.stop.cancelled() => false,
-        }
-    }
-
-    /// All changes until now are seen; when the last of them was heard.
-    pub fn seen(&mut self) -> Instant {
-        *self.heard.borrow_and_update()
-    }
-
-    /// The last change was not seen after all.
-    pub fn again(&mut self) {
-        self.heard.mark_changed();
+        f.debug_tuple("NodeFeed").field(&self.0.places).finish()
     }
 }
 
@@ -182,7 +154,7 @@ async fn follow(feed: Arc<Inner>, mut ears: UnboundedReceiver<Uuid>) {
                 let Some(node) = rung else { return };
                 heard.ring(node);
             }
-            () = feed.stop.cancelled() => return,
+            () = feed.places.stop().cancelled() => return,
         }
     }
 }

@@ -82,9 +82,9 @@ fn verb(call: &Call, node: &Node, offer: Offer, usual: &[&str]) -> Value {
         (None, None) => None,
     };
     json!({
-        "verb": offer.verb.as_str(),
+        "verb": offer.verb.target(),
         "does": offer.does,
-        "usual": usual.contains(&offer.verb.as_str()),
+        "usual": usual.contains(&offer.verb.target()),
         "risk": offer.risk.map(Risk::as_str),
         "question": offer.risk.map(Risk::consequence),
         "needs": offer.needs,

@@ -3,7 +3,8 @@
 use crate::call::{Call, json_text};
 use crate::error::{ApiError, Reply};
 use crate::format::iso;
-use crate::node_feed::{Listener, Reading};
+use crate::node_feed::Reading;
+use crate::stream_places::Listener;
 use async_trait::async_trait;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Response, header};
@@ -107,13 +108,13 @@ pub async fn show<S: Subject>(headers: &HeaderMap, call: Call, subject: S, liste
 }
 
 /// Takes a place among the streams, if there is one.
-pub type Listen<'a> = &'a (dyn Fn(&Call) -> Option<Listener> + Sync);
+pub type Listen<'a> = &'a (dyn Fn(&Call) -> Option<Listener<Instant>> + Sync);
 
 /// A stream.
 struct Live<S> {
     call: Call,
     subject: S,
-    listener: Listener,
+    listener: Listener<Instant>,
     until: Instant,
     sent_at: Instant,
     /// Digest of what was sent last: many streams of a large fleet would hold it many times.

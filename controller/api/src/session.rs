@@ -32,8 +32,7 @@ async fn show(
     Extension(presented): Extension<RequestCookie>,
     call: Call,
 ) -> Reply {
-    call.args.only(&[])?;
-    check_on(&call)?;
+    check(&call)?;
     let login = match auth {
         Auth::Basic(_) => "password",
         Auth::Token(_) => "link",
@@ -55,9 +54,7 @@ async fn log_in(
     Extension(presented): Extension<RequestCookie>,
     call: Call,
 ) -> Reply {
-    call.args.only(&[])?;
-    check_on(&call)?;
-    check_own_site(&presented)?;
+    check_change(&call, &presented)?;
     let given = call.arguments(&["user", "password", "link"])?;
     let text = |name: &str| body::text(&given, name);
     let (now, sessions) = (call.now(), &call.app.sessions);
@@ -101,9 +98,7 @@ async fn log_out(
     Extension(presented): Extension<RequestCookie>,
     call: Call,
 ) -> Reply {
-    call.args.only(&[])?;
-    check_on(&call)?;
-    check_own_site(&presented)?;
+    check_change(&call, &presented)?;
     let sessions = &call.app.sessions;
     if let Some((_, session)) = of_session(&auth, sessions, &presented, call.now()) {
         let (cookie, csrf) = (presented.value.as_deref(), presented.csrf.as_deref());
@@ -128,9 +123,8 @@ async fn make_link(
     Extension(presented): Extension<RequestCookie>,
     call: Call,
 ) -> Reply {
-    call.args.only(&[])?;
+    check(&call)?;
     call.arguments(&[])?;
-    check_on(&call)?;
     if presented.counts {
         return Err(ApiError::client(403, "A session cannot make a link for another session."));
     }
@@ -167,7 +161,9 @@ pub(crate) fn who(identity: &Identity) -> Value {
     json!({"user": identity.user, "role": role, "project": identity.project()})
 }
 
-fn check_on(call: &Call) -> Result<(), ApiError> {
+/// No argument is given, and there are sessions here.
+fn check(call: &Call) -> Result<(), ApiError> {
+    call.args.only(&[])?;
     match call.app.sessions.are_on() {
         true => Ok(()),
         false => {
@@ -176,7 +172,9 @@ fn check_on(call: &Call) -> Result<(), ApiError> {
     }
 }
 
-fn check_own_site(presented: &RequestCookie) -> Result<(), ApiError> {
+/// The same, and the request comes from the page.
+fn check_change(call: &Call, presented: &RequestCookie) -> Result<(), ApiError> {
+    check(call)?;
     match presented.is_foreign {
         true => Err(ApiError::client(403, "Requests from other sites are rejected (Sec-Fetch-Site).")),
         false => Ok(()),

@@ -147,9 +147,27 @@ async fn bundles_are_listed_replaced_and_taken_away_with_their_files() {
     api.store.delete_node(node.uuid, version, vec![]).await.unwrap();
     api.get(&format!("{PATH}/{}", one_is.digest)).await.is(404);
     api.delete(&format!("{PATH}/{}?scope=driver:redfish", two_is.digest)).await.is(404);
-    api.delete(&format!("{PATH}/{}?scope=all", two_is.digest)).await.is(204);
+    let removed = api.delete(&format!("{PATH}/{}?scope=all", two_is.digest)).await.is(204);
     assert_eq!(files(&api), Vec::<String>::new());
     assert_eq!(api.get(PATH).await.body, json!({"bundles": []}));
+
+    // The log of events has each change, with the request that made it.
+    let log = api.get("/v1/anneal/events?type=change").await.is(200).body["events"].clone();
+    let texts: Vec<_> = log.as_array().unwrap().iter().map(|event| event["text"].as_str().unwrap()).collect();
+    let of_node = format!("bundle acme 1.0 for node:{} added by a user", node.uuid);
+    let expected = [
+        "bundle acme 1.0 for all added by a user",
+        &of_node,
+        "bundle acme 2.0 for all added by a user",
+        "bundle acme 2.0 for all removed by a user",
+    ];
+    assert_eq!(texts, expected);
+    let named = json!({"name": "acme", "version": "2.0", "scope": "all", "digest": two_is.digest});
+    assert_eq!(
+        (&log[3]["bundle"], &log[3]["node_uuid"], &log[1]["node_uuid"]),
+        (&named, &Value::Null, &Value::Null)
+    );
+    assert_eq!(log[3]["request_id"], removed.header("openstack-request-id").unwrap());
 }
 
 #[tokio::test]

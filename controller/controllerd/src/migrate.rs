@@ -194,7 +194,7 @@ mod tests {
         let port = store.write_resource(ResourceWrite::Create(port), None, vec![]).await.unwrap();
         store.write_resource(ResourceWrite::Update(port), None, vec![]).await.unwrap();
         for scope in [Scope::All, Scope::Node(uuid)] {
-            store.put_bundle(bundle(&format!("b{number}"), scope)).await.unwrap();
+            store.put_bundle(bundle(&format!("b{number}"), scope), event("added")).await.unwrap();
         }
         let certificate = Certificate {
             id: format!("{number:064x}"),

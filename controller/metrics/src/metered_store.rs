@@ -167,9 +167,9 @@ timed!(ResourceStore {
     async fn resources_by_uuid(kind: ResourceKind, uuids: &[Uuid]) -> Result<Vec<Resource>>;
     async fn resource_page(query: ResourceQuery) -> Result<ResourcePage>;
     async fn resources(kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>>;
-    async fn put_bundle(bundle: Bundle) -> Result<Option<Bundle>>;
+    async fn put_bundle(bundle: Bundle, event: Event) -> Result<Option<Bundle>>;
     async fn bundles() -> Result<Vec<Bundle>>;
-    async fn delete_bundle(digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>>;
+    async fn delete_bundle(digest: &str, scope: Option<&Scope>, event: Event) -> Result<Vec<Bundle>>;
 } with {
     async fn write_resource(
         &self,

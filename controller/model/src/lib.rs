@@ -60,7 +60,7 @@ pub use health::Health;
 pub use history::{Event, EventKind};
 pub use inventory::Inventory;
 pub use kind::RunKind;
-pub use logged_event::{CertificateName, LoggedEvent, ResourceName};
+pub use logged_event::{BundleName, CertificateName, LoggedEvent, ResourceName};
 pub use node::{Node, Wait};
 pub use power::{PowerState, PowerTarget};
 pub use provision::{ProvisionState, Refused, Verb};

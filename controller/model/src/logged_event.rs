@@ -2,6 +2,7 @@
 //!
 //! The log has more than the histories of nodes: changes of fields, certificates and deletions ([`EventKind::is_history`]).
 
+use crate::bundle::Bundle;
 use crate::certificate::Certificate;
 use crate::history::{Event, EventKind, Severity, StateAtEvent};
 use crate::node::Node;
@@ -40,6 +41,22 @@ pub struct LoggedEvent {
     /// The resource that it is about, where it is not about the node itself.
     #[serde(default)]
     pub resource: Option<ResourceName>,
+    /// The bundle that it is about.
+    #[serde(default)]
+    pub bundle: Option<BundleName>,
+}
+
+/// Which bundle an event is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BundleName {
+    /// [`Bundle::name`].
+    pub name: String,
+    /// [`Bundle::version`].
+    pub version: String,
+    /// [`Bundle::scope`], as clients write it.
+    pub scope: String,
+    /// [`Bundle::digest`].
+    pub digest: String,
 }
 
 /// Which resource an event is about.
@@ -77,31 +94,47 @@ impl LoggedEvent {
             lessee: text("lessee"),
             provision_state: (!deleted).then_some(node.provision_state),
             target_provision_state: node.target_provision_state.filter(|_| !deleted),
-            certificate: None,
-            resource: None,
-            event,
+            ..Self::of_no_node(event)
         }
     }
 
     /// An event of a write that left `resource`, which belongs to `node`, if to any.
     pub fn of_resource(resource: &Resource, node: Option<&Node>, event: Event) -> Self {
         let name = ResourceName { kind: resource.kind, uuid: resource.uuid, name: resource.name.clone() };
-        let owned = Self {
+        let of = match node {
+            Some(node) => Self::of(node, event),
+            None => Self { owner: resource.text("owner").map(str::to_owned), ..Self::of_no_node(event) },
+        };
+        Self { resource: Some(name), ..of }
+    }
+
+    /// An event for each of these bundles, to which `event` says what was done (`added by a user`). It belongs to no node, also
+    /// where the scope is one: who may read the node need not know of its bundles.
+    pub fn of_bundles(bundles: &[Bundle], event: &Event) -> Vec<Self> {
+        let of = |bundle: &Bundle| {
+            let (name, version, scope) = (&bundle.name, &bundle.version, bundle.scope.to_string());
+            let text = format!("bundle {name} {version} for {scope} {}", event.text);
+            let event = Event { uuid: Uuid::new_v4(), text, ..event.clone() };
+            let digest = bundle.digest.clone();
+            let bundle = BundleName { name: name.clone(), version: version.clone(), scope, digest };
+            Self { bundle: Some(bundle), ..Self::of_no_node(event) }
+        };
+        bundles.iter().map(of).collect()
+    }
+
+    fn of_no_node(event: Event) -> Self {
+        Self {
+            event,
             node: None,
             node_name: None,
-            owner: resource.text("owner").map(str::to_owned),
+            owner: None,
             lessee: None,
             provision_state: None,
             target_provision_state: None,
             certificate: None,
             resource: None,
-            event,
-        };
-        let of = match node {
-            Some(node) => Self::of(node, owned.event),
-            None => owned,
-        };
-        Self { resource: Some(name), ..of }
+            bundle: None,
+        }
     }
 
     /// The events of a write that left `node`, which had stood like this before.
@@ -132,6 +165,7 @@ impl LoggedEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bundle::Scope;
     use crate::time::Timestamp;
 
     #[test]
@@ -148,6 +182,34 @@ mod tests {
         let enroll = Some(ProvisionState::Enroll);
         assert_eq!(states, [(enroll, enroll), (enroll, None)]);
         assert!(logged.iter().all(|one| one.owner.as_deref() == Some("alpha") && one.lessee.is_none()));
+    }
+
+    #[test]
+    fn each_bundle_has_an_event_of_its_own_that_belongs_to_no_node() {
+        let bundle = |scope| Bundle {
+            name: "acme".to_owned(),
+            scope,
+            digest: "ab".to_owned(),
+            size: 1,
+            version: "1.0".to_owned(),
+            vendor: "ACME".to_owned(),
+            signed_by: None,
+            manifest: serde_json::Map::new(),
+            created_at: Timestamp(0),
+        };
+        let event =
+            Event::new(EventKind::Change, Severity::Info, "removed by a user".to_owned(), Timestamp(1));
+        let event = Event { request_id: Some("req-1".to_owned()), ..event };
+        let bundles = [bundle(Scope::All), bundle(Scope::Node(Uuid::from_u128(1)))];
+        let logged = LoggedEvent::of_bundles(&bundles, &event);
+        let scopes = ["all", "node:00000000-0000-0000-0000-000000000001"];
+        for (one, scope) in logged.iter().zip(scopes) {
+            assert_eq!(one.event.text, format!("bundle acme 1.0 for {scope} removed by a user"));
+            assert_eq!(one.bundle.as_ref().map(|bundle| bundle.scope.as_str()), Some(scope));
+            assert_eq!((one.node, one.event.request_id.as_deref()), (None, Some("req-1")));
+        }
+        assert_eq!(logged.len(), 2);
+        assert_ne!(logged[0].event.uuid, logged[1].event.uuid);
     }
 
     /// A trigger of PostgreSQL writes no more for a controller of the version before: never edit it.

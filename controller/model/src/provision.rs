@@ -267,6 +267,15 @@ impl Verb {
         VERBS[self as usize].1
     }
 
+    /// The `target` of `PUT …/states/provision` that asks for it, in Ironic's word. An event that no request asks for has its name.
+    pub fn target(self) -> &'static str {
+        match self {
+            Self::Deploy => "active",
+            Self::Delete => "deleted",
+            verb => verb.as_str(),
+        }
+    }
+
     /// The verb for a `target` string of `PUT …/states/provision`: Ironic's word, or the name of the wanted state as the
     /// specifications write it.
     pub fn parse_target(text: &str) -> Option<Self> {

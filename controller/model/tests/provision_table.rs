@@ -77,6 +77,12 @@ fn wire_strings_are_unambiguous() {
     ] {
         assert_eq!(Verb::parse_target(name), Some(verb), "{name}");
     }
+    // The states take verbs of users, and events of the controller, which no request names.
+    let events = [Verb::Done, Verb::Fail, Verb::Hold, Verb::Wait, Verb::Resume];
+    for verb in Verb::ALL {
+        let asked = Some(verb).filter(|verb| !events.contains(verb));
+        assert_eq!(Verb::parse_target(verb.target()), asked, "{}", verb.target());
+    }
     let distinct: BTreeSet<_> = ProvisionState::ALL.iter().map(|state| state.as_str()).collect();
     assert_eq!(distinct.len(), 30);
 }

@@ -1,6 +1,7 @@
 //! Resources and bundles.
 
 use crate::PostgresStore;
+use crate::change::Change;
 use crate::sql::node::{self, NodeRow};
 use crate::sql::{bundle, event_log, resource, resource_list};
 use async_trait::async_trait;
@@ -73,18 +74,36 @@ impl ResourceStore for PostgresStore {
         self.database.read(|client, _| Box::pin(resource::all(client, key, kind, node))).await
     }
 
-    async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {
-        let bundle = &bundle;
-        self.database.write(|change, _| Box::pin(bundle::put(change, bundle))).await
+    async fn put_bundle(&self, bundle: Bundle, event: Event) -> Result<Option<Bundle>> {
+        let (bundle, event) = (&bundle, &event);
+        let put = self.database.write(|change, _| {
+            Box::pin(async move {
+                let old = bundle::put(change, bundle).await?;
+                log_bundles(change, std::slice::from_ref(bundle), event).await?;
+                Ok(old)
+            })
+        });
+        put.await
     }
 
     async fn bundles(&self) -> Result<Vec<Bundle>> {
         self.database.read(|client, _| Box::pin(bundle::all(client))).await
     }
 
-    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>> {
+    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>, event: Event) -> Result<Vec<Bundle>> {
         let scope = scope.map(Scope::to_string);
-        let scope = scope.as_deref();
-        self.database.write(|change, _| Box::pin(bundle::delete(change, digest, scope))).await
+        let (scope, event) = (scope.as_deref(), &event);
+        let deleted = self.database.write(|change, _| {
+            Box::pin(async move {
+                let gone = bundle::delete(change, digest, scope).await?;
+                log_bundles(change, &gone, event).await?;
+                Ok(gone)
+            })
+        });
+        deleted.await
     }
+}
+
+async fn log_bundles(change: &Change, bundles: &[Bundle], event: &Event) -> Result<()> {
+    event_log::add(change, &LoggedEvent::of_bundles(bundles, event)).await
 }

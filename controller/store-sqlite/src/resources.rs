@@ -68,16 +68,30 @@ impl ResourceStore for SqliteStore {
         self.readers.read(move |connection| resource::all(connection, kind, node)).await
     }
 
-    async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {
-        self.writer.write(move |change| bundle::put(change, &bundle)).await
+    async fn put_bundle(&self, bundle: Bundle, event: Event) -> Result<Option<Bundle>> {
+        let work = move |change: &mut Change<'_>| {
+            let old = bundle::put(change, &bundle)?;
+            log_bundles(change, std::slice::from_ref(&bundle), &event)?;
+            Ok(old)
+        };
+        self.writer.write(work).await
     }
 
     async fn bundles(&self) -> Result<Vec<Bundle>> {
         self.readers.read(bundle::all).await
     }
 
-    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>> {
+    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>, event: Event) -> Result<Vec<Bundle>> {
         let (digest, scope) = (digest.to_owned(), scope.map(Scope::to_string));
-        self.delete(move |change| bundle::delete(change, &digest, scope.as_deref())).await
+        let work = move |change: &mut Change<'_>| {
+            let gone = bundle::delete(change, &digest, scope.as_deref())?;
+            log_bundles(change, &gone, &event)?;
+            Ok(gone)
+        };
+        self.delete(work).await
     }
+}
+
+fn log_bundles(change: &Change<'_>, bundles: &[Bundle], event: &Event) -> Result<()> {
+    LoggedEvent::of_bundles(bundles, event).iter().try_for_each(|one| event_log::append(change, one))
 }

@@ -107,6 +107,7 @@ async fn check_what_belongs_to_them<S: Store + 'static>(make: impl AsyncFn() -> 
         bundles::bundles_come_and_go,
         bundles::one_of_a_name_in_a_scope,
         bundles::a_node_is_deleted_with_its_bundles,
+        bundles::changes_of_bundles_are_logged,
         certificates::one_comes_with_the_write,
         certificates::a_stale_certificate_changes_nothing,
         certificates::they_outlive_their_node,

@@ -60,11 +60,18 @@ pub trait ResourceStore: Send + Sync {
     /// list.
     async fn resources(&self, kind: ResourceKind, node: Option<Uuid>) -> Result<Vec<Resource>>;
 
-    /// Store a bundle in place of the one with its name and scope, which is returned. `NotFound` when its scope is
-    /// a node that does not exist. Rings no bell: a node gets its bundles at its next boot.
-    async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>>;
+    /// Store a bundle in place of the one with its name and scope, which is returned. The log gets `event` of it, as
+    /// [`LoggedEvent::of_bundles`](model::LoggedEvent::of_bundles) says. Rings no bell: a node gets its bundles at its next boot.
+    ///
+    /// # Errors
+    /// `NotFound`: its scope is a node that does not exist.
+    async fn put_bundle(&self, bundle: Bundle, event: Event) -> Result<Option<Bundle>>;
     /// All bundles, ordered by name, then by scope from the widest.
     async fn bundles(&self) -> Result<Vec<Bundle>>;
-    /// Delete the bundle with this digest from a scope, or from all; returns the deleted ones, at least one.
-    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>>;
+    /// Delete the bundle with this digest from a scope, or from all; returns the deleted ones, at least one. The log gets `event` of
+    /// each, as above.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>, event: Event) -> Result<Vec<Bundle>>;
 }

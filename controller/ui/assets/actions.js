@@ -6,7 +6,7 @@ import { h } from "./dom.js";
 import { sentence } from "./format.js";
 import { deployment, stepsOf } from "./requests.js";
 import { say } from "./notice.js";
-import { fieldsOf, loses, nameOf, powerName, targetOf } from "./verbs.js";
+import { fieldsOf, loses, nameOf, powerName } from "./verbs.js";
 import { label } from "./parts.js";
 
 const node = (uuid, ...rest) => ["v1", "nodes", uuid, ...rest];
@@ -30,7 +30,7 @@ export async function askVerb(of, row) {
 }
 
 async function sendVerb(of, verb, values) {
-  const body = { target: targetOf(verb) };
+  const body = { target: verb };
   const wants = fieldsOf(verb);
   if (wants.includes("steps")) Object.assign(body, stepsOf(verb, values));
   if (wants.includes("reason")) body.reason = values.get("reason");

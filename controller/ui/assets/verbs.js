@@ -1,8 +1,7 @@
 // The verbs that the controller offers for a node, under the names of the command line, and what each asks for. Pure.
 
-// Some verbs have other names in the API: that of the state they lead to, or that of Ironic's state machine.
-const NAMES = { active: "deploy", delete: "undeploy", deleted: "undeploy", available: "override" };
-const TARGETS = { undeploy: "deleted", override: "available" };
+// Some verbs have other names in the API: that of the state they lead to.
+const NAMES = { active: "deploy", deleted: "undeploy", available: "override" };
 const FIELDS = {
   deploy: ["image"],
   rebuild: ["image"],
@@ -15,9 +14,6 @@ const LOSES = ["erase", "overwrite", "trust", "forget"];
 
 /** The verb of a target as `anneal node` and docs/provisioning.md call it. */
 export const nameOf = (target) => NAMES[target] ?? target;
-
-/** The target of a verb in `PUT …/states/provision`. */
-export const targetOf = (verb) => TARGETS[nameOf(verb)] ?? nameOf(verb);
 
 /** A target of power as `anneal node power` calls it. */
 export const powerName = (target) => target.replace("rebooting", "reboot");

@@ -65,7 +65,10 @@ async fn receiver(requests: Requests, answer: Box<Answer>) -> String {
     let take = move |uri: Uri, headers: HeaderMap, body: Bytes| {
         let (requests, answer) = (requests.clone(), answer.clone());
         async move {
-            assert_eq!(uri.path(), "/hook", "a redirect is not followed");
+            // A redirect that is followed loses the event: it is accepted here, and never counted as taken.
+            if uri.path() != "/hook" {
+                return StatusCode::OK.into_response();
+            }
             assert!(is_signed(&headers, &body), "the signature is wrong");
             assert_eq!(headers["anneal-webhook"], "cmdb");
             let event: Value = serde_json::from_slice(&body).unwrap();

@@ -3,11 +3,16 @@
 use crate::page::Page;
 use crate::pipe::Pipe;
 use anyhow::{Context, Result};
+use contract::process::wait_until;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
+
+/// Longest wait for a download.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// A browser with a profile of its own, which is forgotten with it.
 pub struct Browser {
@@ -62,6 +67,20 @@ impl Browser {
     /// Where pages put what is downloaded.
     pub fn downloads(&self) -> PathBuf {
         self.dir.path().join("downloads")
+    }
+
+    /// The file with this ending that was downloaded, once it is whole.
+    ///
+    /// # Errors
+    /// When there is none in time.
+    pub fn downloaded(&self, ending: &str) -> Result<PathBuf> {
+        let file = || {
+            let found = std::fs::read_dir(self.downloads()).ok()?.flatten().map(|entry| entry.path());
+            // One that is still arriving has another ending.
+            found.into_iter().find(|path| path.extension().is_some_and(|of| of == ending))
+        };
+        wait_until("the file is there", LIMIT, || Ok(file().is_some()))?;
+        file().context("the file")
     }
 
     pub(crate) fn call(&self, session: Option<&str>, method: &str, params: Value) -> Result<Value> {

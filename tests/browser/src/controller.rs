@@ -209,7 +209,7 @@ fn configuration(login: Login, address: SocketAddr, dir: &Path) -> Result<String
     // Agents come without a boot script and without TLS: what they do is what is looked at here, not how they boot.
     Ok(format!(
         "state_dir = {:?}\n[api]\nlisten = [\"{address}\"]\n{strategy}\n[agent]\nrequests_per_s = 0\nlookup_without_nonce = true\n\
-         require_tls = false\n",
+         require_tls = false\n[bundles]\nallow_unsigned = true\n",
         dir.join("state")
     ))
 }

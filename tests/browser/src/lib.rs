@@ -3,7 +3,7 @@
 //! ```text
 //!   test ─▶ Page ─▶ Browser ─▶ Pipe ═══ DevTools protocol ═══▶ chromium ─▶ HTTP ─┐
 //!     │                                                                          ▼
-//!     └───▶ Controller ─▶ anneal-controller ◀── lookups, heartbeats ── Machine (room::Agent)
+//!     └───▶ Controller ─▶ anneal-controller ◀── lookups, heartbeats ── Machine (room::Agent), RealAgent (anneal-agent)
 //! ```
 //!
 //! A click is a click of the mouse at the place where the thing is drawn, and a key is a key. What a test waits for, it asks for
@@ -20,8 +20,12 @@ pub mod controller;
 pub mod machine;
 pub mod page;
 mod pipe;
+pub mod real_agent;
+pub mod tour;
+mod upload;
 
 pub use browser::Browser;
 pub use controller::{Controller, Login};
 pub use machine::Machine;
 pub use page::Page;
+pub use real_agent::RealAgent;

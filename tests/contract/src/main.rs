@@ -33,7 +33,6 @@ mod agents;
 mod bmc;
 mod clouds;
 mod controller;
-mod disk;
 mod replay;
 mod scenarios;
 mod stock;
@@ -42,7 +41,7 @@ mod vendor;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Parser, ValueEnum};
-use contract::{certificate, ironic, network, peers, process};
+use contract::{certificate, disk, ironic, network, peers, process};
 use scenarios::Scenario;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -4,20 +4,26 @@
 //!   xtask: a Debian root as a tar archive, packages of two versions and of one with an older database
 //!     │
 //!     ▼
-//!   namespaces.rs ─► room.rs: the root, entered by chroot ─► installing.rs, image.rs: the scenarios
-//!                                      ▲
-//!        anneal-fleet: simulated nodes ┘ nodes.rs: their state, their history and their journal
+//!   namespaces.rs ─► room.rs: the root, entered by chroot ─► installing.rs, image.rs, new_user.rs: the scenarios
+//!                                      ▲                                                │
+//!        anneal-fleet: simulated nodes ┘ nodes.rs: their state, their history           ▼
+//!                                                 and their journal      user.rs: commands of docs/packages.md (documented.rs),
+//!                                                                        transcript.rs: what was typed and seen
 //! ```
 //!
 //! systemd does not run there: `systemctl` starts the controller as its unit says. One line each: `PASS name` or `FAIL name`,
 //! then the reason. Exit code 1 when any failed.
 
+mod documented;
 mod image;
 mod installing;
 mod namespaces;
+mod new_user;
 mod nodes;
 mod room;
 mod same_bytes;
+mod transcript;
+mod user;
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -54,10 +60,11 @@ struct Options {
 /// A scenario: its name, and what it does with a new directory of its own.
 type Scenario = (&'static str, fn(&Options, &Path) -> Result<()>);
 
-const SCENARIOS: [Scenario; 3] = [
+const SCENARIOS: [Scenario; 4] = [
     ("same_bytes", same_bytes::twice_from_the_same_programs),
     ("installing", installing::from_the_first_version_to_purge),
     ("image", image::of_the_registry),
+    ("new_user", new_user::from_the_packages_to_a_certificate),
 ];
 
 fn main() -> ExitCode {

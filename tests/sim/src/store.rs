@@ -401,17 +401,17 @@ impl ResourceStore for WatchedStore {
         self.read(self.world.disk.resources(kind, node)).await
     }
 
-    async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {
+    async fn put_bundle(&self, bundle: Bundle, event: Event) -> Result<Option<Bundle>> {
         let record = json!({"bundle": bundle});
-        self.write(record, self.world.disk.put_bundle(bundle)).await
+        self.write(record, self.world.disk.put_bundle(bundle, event)).await
     }
 
     async fn bundles(&self) -> Result<Vec<Bundle>> {
         self.read(self.world.disk.bundles()).await
     }
 
-    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>> {
-        self.write(json!({"delete": digest}), self.world.disk.delete_bundle(digest, scope)).await
+    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>, event: Event) -> Result<Vec<Bundle>> {
+        self.write(json!({"delete": digest}), self.world.disk.delete_bundle(digest, scope, event)).await
     }
 }
 

@@ -33,7 +33,7 @@ pub fn clear() -> Result<()> {
 /// Packs the programs of `target/debug` twice, as the next version, and with an older database. The command that tries
 /// them.
 pub fn prepare() -> Result<Command> {
-    deps::ensure(&[deps::PACKAGES])?;
+    deps::ensure(&[deps::PACKAGES, deps::BROWSER])?;
     let bins = sh::target_dir().join("debug");
     let dir = sh::target_dir().join("package-trial");
     let debian = debian(&dir)?;
@@ -46,12 +46,19 @@ pub fn prepare() -> Result<Command> {
     for (plan, name) in [(next, "next"), (older, "older")] {
         pack_controller(&plan, &bins, &emptied(&dir.join(name))?)?;
     }
-    let mut trial = Command::new(bins.join("packages"));
-    trial.arg("--debian").arg(debian).arg("--bin-dir").arg(&bins);
+    let mut trial = trial_in(&debian);
     for name in ["first", "again", "next", "older"] {
         trial.arg(format!("--{name}")).arg(dir.join(name));
     }
     Ok(trial)
+}
+
+/// The program that tries packages, which the caller names, in this Debian.
+fn trial_in(debian: &Path) -> Command {
+    let bins = sh::target_dir().join("debug");
+    let mut trial = Command::new(bins.join("packages"));
+    trial.arg("--debian").arg(debian).arg("--bin-dir").arg(&bins);
+    trial
 }
 
 /// A minimal Debian as a tar archive, made once.
@@ -83,9 +90,9 @@ fn emptied(dir: &Path) -> Result<PathBuf> {
 }
 
 /// `cargo xtask soak --part package`: two clones of the commit in directories of different names, each built from scratch, give
-/// the same packages.
+/// the same packages, and a new user gets from them to a certificate.
 pub fn soak() -> Result<()> {
-    deps::ensure(&[deps::BUILD, deps::IMAGE, deps::PACKAGES])?;
+    deps::ensure(&[deps::BUILD, deps::IMAGE, deps::PACKAGES, deps::BROWSER])?;
     let dir = emptied(&sh::target_dir().join("package-soak"))?;
     let mut sums = Vec::new();
     for name in ["one", "another-place"] {
@@ -103,5 +110,15 @@ pub fn soak() -> Result<()> {
     print!("{}", sums[0]);
     ensure!(sums[0] == sums[1], "the second build has other bytes:\n{}", sums[1]);
     println!("package: two builds from scratch gave the same bytes");
-    Ok(())
+    new_user(&dir.join("one-packages"))
+}
+
+/// The packages in a directory, tried as a new user would.
+fn new_user(packages: &Path) -> Result<()> {
+    sh::run(sh::cargo().args(["build", "--package", "packages", "--bins"]))?;
+    let mut trial = trial_in(&debian(&sh::target_dir().join("package-trial"))?);
+    for name in ["first", "again", "next", "older"] {
+        trial.arg(format!("--{name}")).arg(packages);
+    }
+    sh::run(trial.args(["--filter", "new_user"]))
 }

@@ -313,14 +313,14 @@ impl ResourceStore for ProjectScopedStore {
     }
 
     // Bundles belong to no project: the policies of their endpoints guard them.
-    async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {
-        self.store.put_bundle(bundle).await
+    async fn put_bundle(&self, bundle: Bundle, event: Event) -> Result<Option<Bundle>> {
+        self.store.put_bundle(bundle, event).await
     }
     async fn bundles(&self) -> Result<Vec<Bundle>> {
         self.store.bundles().await
     }
-    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>> {
-        self.store.delete_bundle(digest, scope).await
+    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>, event: Event) -> Result<Vec<Bundle>> {
+        self.store.delete_bundle(digest, scope, event).await
     }
 }
 

@@ -4,7 +4,7 @@ use crate::error::ApiError;
 use axum::body::{Body, HttpBody};
 use bundle::{Rejected, Trust, Verified, is_digest};
 use http_body_util::BodyExt;
-use model::{Bundle, Scope};
+use model::{Bundle, Event, Scope};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -80,32 +80,34 @@ impl BundleStore {
         }
     }
 
-    /// Store an upload; returns the bundle that it replaces.
+    /// Store an upload, with an event for the log; returns the bundle that it replaces.
     pub async fn keep(
         &self,
         store: &dyn ApiStore,
         upload: Upload,
         bundle: Bundle,
+        event: Event,
     ) -> Result<Option<Bundle>, ApiError> {
         let _changing = self.changing.lock().await;
         // The file first, so that no row names a missing file.
         let path = self.directory.join(&bundle.digest);
         let named = fs::rename(&upload.0, path).and_then(|()| sync(&self.directory));
         named.map_err(|error| failed("kept", &error))?;
-        let stored = store.put_bundle(bundle).await;
+        let stored = store.put_bundle(bundle, event).await;
         self.sweep(store).await?;
         Ok(stored?)
     }
 
-    /// Remove a bundle from a scope, or from all.
+    /// Remove a bundle from a scope, or from all, with an event for the log.
     pub async fn remove(
         &self,
         store: &dyn ApiStore,
         digest: &str,
         scope: Option<&Scope>,
+        event: Event,
     ) -> Result<Vec<Bundle>, ApiError> {
         let _changing = self.changing.lock().await;
-        let gone = store.delete_bundle(digest, scope).await?;
+        let gone = store.delete_bundle(digest, scope, event).await?;
         self.sweep(store).await?;
         Ok(gone)
     }

@@ -61,7 +61,8 @@ async fn receive(call: Call, headers: &HeaderMap, body: Body) -> Reply {
         created_at: call.now(),
     };
     let mut shown = read::view(&bundle);
-    let replaced = bundle_store.keep(&*call.app.store, upload, bundle).await?;
+    let added = call.change("added by a user".to_owned());
+    let replaced = bundle_store.keep(&*call.app.store, upload, bundle, added).await?;
     shown["replaced"] = replaced.map_or(Value::Null, |old| read::view(&old));
     Ok(json(201, &shown))
 }
@@ -87,6 +88,7 @@ pub async fn delete(Path(digest): Path<String>, call: Call) -> Reply {
     let bundle_store = call.app.bundle_store()?;
     call.args.only(&["scope"])?;
     let scope = scope::read(&call).await?;
-    bundle_store.remove(&*call.app.store, &digest, scope.as_ref()).await?;
+    let removed = call.change("removed by a user".to_owned());
+    bundle_store.remove(&*call.app.store, &digest, scope.as_ref(), removed).await?;
     Ok(empty(204, None))
 }

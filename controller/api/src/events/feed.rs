@@ -1,11 +1,12 @@
 //! Wakes streams when there are new events. One task looks for all of them, when the bell rings: it rings for every heartbeat too,
 //! and each stream would ask the database then.
 
+use crate::stream_places::{Listener, StreamPlaces};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use store::ApiStore;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// Rings within this time cause one look.
@@ -20,17 +21,9 @@ pub struct EventFeed(Arc<Inner>);
 struct Inner {
     /// Number of the newest event.
     newest: watch::Sender<u64>,
-    places: Arc<Semaphore>,
-    stop: CancellationToken,
+    places: StreamPlaces,
     /// Whether the task runs.
     runs: Mutex<bool>,
-}
-
-/// One stream's part: it holds a place, and hears of new events.
-pub struct Listener {
-    heard: watch::Receiver<u64>,
-    stop: CancellationToken,
-    _place: OwnedSemaphorePermit,
 }
 
 impl EventFeed {
@@ -39,17 +32,16 @@ impl EventFeed {
 
     /// A feed of at most so many streams, which end with `stop`.
     pub fn new(streams: usize, stop: CancellationToken) -> Self {
-        let places = Arc::new(Semaphore::new(streams));
+        let places = StreamPlaces::new(streams, stop);
         let newest = watch::Sender::new(0);
-        Self(Arc::new(Inner { newest, places, stop, runs: Mutex::new(false) }))
+        Self(Arc::new(Inner { newest, places, runs: Mutex::new(false) }))
     }
 
-    /// Take part; `None`: there are as many streams as there may be.
-    pub(crate) fn listen(&self, store: &Arc<dyn ApiStore>) -> Option<Listener> {
-        let place = self.0.places.clone().try_acquire_owned().ok()?;
+    /// Take part, to hear of the number of the newest event; `None`: there are as many streams as there may be.
+    pub(crate) fn listen(&self, store: &Arc<dyn ApiStore>) -> Option<Listener<u64>> {
+        let place = self.0.places.take()?;
         let mut runs = self.0.runs();
-        let listener =
-            Listener { heard: self.0.newest.subscribe(), stop: self.0.stop.clone(), _place: place };
+        let listener = place.hearing(self.0.newest.subscribe());
         if !*runs {
             *runs = true;
             tokio::spawn(follow(self.0.clone(), store.clone()));
@@ -66,17 +58,7 @@ impl Default for EventFeed {
 
 impl fmt::Debug for EventFeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("EventFeed").field(&self.0.places.available_permits()).finish()
-    }
-}
-
-impl Listener {
-    /// Waits for an event that is newer than what was heard of before; false: no more are heard of, since the controller stops.
-    pub async fn changed(&mut self) -> bool {
-        tokio::select! {
-            changed = self.heard.changed() => changed.is_ok(),
-            () = self.stop.cancelled() => false,
-        }
+        f.debug_tuple("EventFeed").field(&self.0.places).finish()
     }
 }
 
@@ -88,7 +70,7 @@ impl Inner {
     /// Whether no stream listens any more; then the task ends.
     fn ends(&self) -> bool {
         let mut runs = self.runs();
-        if self.newest.receiver_count() == 0 || self.stop.is_cancelled() {
+        if self.newest.receiver_count() == 0 || self.places.stop().is_cancelled() {
             *runs = false;
         }
         !*runs
@@ -109,7 +91,7 @@ async fn follow(feed: Arc<Inner>, store: Arc<dyn ApiStore>) {
         tokio::select! {
             _ = ears.recv() => tokio::time::sleep(PAUSE).await,
             () = tokio::time::sleep(LOOK) => {}
-            () = feed.stop.cancelled() => {}
+            () = feed.places.stop().cancelled() => {}
         }
         while ears.try_recv().is_ok() {}
     }

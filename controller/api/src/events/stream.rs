@@ -1,11 +1,11 @@
 //! Events as a stream of server-sent events (WHATWG HTML, section 9.2).
 
-use super::feed::Listener;
 use super::filter::Filter;
 use super::view;
 use crate::call::Call;
 use crate::error::Reply;
 use crate::server_sent::{self, COMMENT, KEEP_ALIVE, LIFETIME, PAUSE, RETRY};
+use crate::stream_places::Listener;
 use axum::body::Bytes;
 use futures_util::stream::unfold;
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ struct Stream {
     call: Call,
     filter: Filter,
     after: Option<EventCursor>,
-    listener: Listener,
+    listener: Listener<u64>,
     until: Instant,
     next: Next,
 }

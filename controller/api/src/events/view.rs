@@ -19,7 +19,7 @@ pub fn view(cursor: EventCursor, logged: &LoggedEvent) -> Value {
         .resource
         .as_ref()
         .map(|one| json!({"kind": one.kind.as_str(), "uuid": one.uuid, "name": one.name}));
-    json!({
+    let mut shown = json!({
         "cursor": cursor.to_string(),
         "uuid": event.uuid,
         "at": iso(event.at),
@@ -41,14 +41,19 @@ pub fn view(cursor: EventCursor, logged: &LoggedEvent) -> Value {
         "user": sender.user,
         "project": sender.project,
         "address": sender.address,
-    })
+    });
+    if let Some(one) = &logged.bundle {
+        shown["bundle"] =
+            json!({"name": one.name, "version": one.version, "scope": one.scope, "digest": one.digest});
+    }
+    shown
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use model::history::EventKind;
-    use model::{CertificateName, Event, Node, RequestSender, Resource, ResourceKind, Timestamp};
+    use model::{BundleName, CertificateName, Event, Node, RequestSender, Resource, ResourceKind, Timestamp};
     use uuid::{Uuid, uuid};
 
     fn logged(kind: EventKind) -> LoggedEvent {
@@ -93,6 +98,29 @@ mod tests {
         assert_eq!(body(&LoggedEvent::of_resource(&resource, None, event)), FROZEN_RESOURCE);
     }
 
+    #[test]
+    fn frozen_a_change_of_a_bundle() {
+        let mut logged = logged(EventKind::Change);
+        let text = str::to_owned;
+        let bundle = BundleName {
+            name: text("acme"),
+            version: text("1.0"),
+            scope: text("resource_class:gold"),
+            digest: text("ab"),
+        };
+        (logged.node, logged.node_name, logged.provision_state) = (None, None, None);
+        logged.bundle = Some(bundle);
+        assert_eq!(body(&logged), FROZEN_BUNDLE);
+    }
+
+    const FROZEN_BUNDLE: &str = concat!(
+        r#"{"address":null,"at":"1970-01-01T00:00:01.500000+00:00","#,
+        r#""bundle":{"digest":"ab","name":"acme","scope":"resource_class:gold","version":"1.0"},"#,
+        r#""certificate":null,"command_id":null,"cursor":"1f4-9a3b22c1","node_name":null,"node_uuid":null,"#,
+        r#""previous_provision_state":null,"project":null,"provision_state":null,"#,
+        r#""request_id":null,"resource":null,"severity":"INFO","target_provision_state":null,"text":"a \"text\"\nwith ü","#,
+        r#""type":"change","user":null,"uuid":"9a3b22c1-0000-4000-8000-000000000001"}"#,
+    );
     const FROZEN_RESOURCE: &str = concat!(
         r#"{"address":null,"at":"1970-01-01T00:00:01.500000+00:00","certificate":null,"command_id":null,"#,
         r#""cursor":"1f4-9a3b22c1","node_name":null,"node_uuid":null,"#,

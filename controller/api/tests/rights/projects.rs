@@ -6,7 +6,7 @@ use api::auth::Role;
 use axum::body::Body;
 use axum::http::Request;
 use model::history::{EventKind, Severity};
-use model::{Event, Node, ProvisionState, Timestamp};
+use model::{Bundle, Event, Node, ProvisionState, Scope, Timestamp};
 use serde_json::{Value, json};
 
 fn user(relation: &'static str, role: Role) -> String {
@@ -286,6 +286,7 @@ async fn a_project_reads_the_events_of_the_nodes_that_it_owns() {
     let mut theirs = world.api.store.update_node(theirs, vec![flag("theirs")], None).await.unwrap();
     let gone = world.api.node_with("gone", ProvisionState::Enroll, shape).await;
     world.api.store.delete_node(gone.uuid, gone.version, vec![flag("gone")]).await.unwrap();
+    world.api.store.put_bundle(bundle(Scope::Node(theirs.uuid)), flag("was added")).await.unwrap();
     let read = async |relation, path: &str| {
         let header = user(relation, Role::Reader);
         let page = world.ask("GET", path, Some(&header), None).await.is(200).body;
@@ -299,6 +300,9 @@ async fn a_project_reads_the_events_of_the_nodes_that_it_owns() {
             .chain(own.iter().map(String::as_str))
             .all(|text| all.iter().any(|of| of == text))
     );
+    // The owner of a node need not know of its bundles.
+    let added = format!("bundle acme 1 for node:{} was added", theirs.uuid);
+    assert!(all.contains(&added), "{all:?}");
     for (relation, expected) in [
         ("owner", own.clone()),
         ("lessee", Vec::new()),
@@ -315,6 +319,20 @@ async fn a_project_reads_the_events_of_the_nodes_that_it_owns() {
     let hidden =
         world.ask("GET", "/v1/anneal/events?node=theirs", Some(&user("stranger", Role::Admin)), None).await;
     assert_eq!(hidden.status, 404);
+}
+
+fn bundle(scope: Scope) -> Bundle {
+    Bundle {
+        name: "acme".to_owned(),
+        scope,
+        digest: "a".repeat(64),
+        size: 1,
+        version: "1".to_owned(),
+        vendor: "ACME".to_owned(),
+        signed_by: None,
+        manifest: serde_json::Map::new(),
+        created_at: Timestamp(0),
+    }
 }
 
 fn flag(text: &str) -> Event {

@@ -35,10 +35,10 @@ impl Command {
         }
     }
 
-    /// The verb, or the power, that it asks for.
+    /// The `target` of the request for the verb, or the power.
     pub fn target(&self) -> Option<&'static str> {
         match self {
-            Self::Verb(verb) => Some(verb.as_str()),
+            Self::Verb(verb) => Some(verb.target()),
             Self::Power(target) => Some(target.as_str()),
             _ => None,
         }

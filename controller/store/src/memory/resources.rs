@@ -32,6 +32,10 @@ impl State {
         Ok(())
     }
 
+    fn log_bundles(&mut self, bundles: &[Bundle], event: &Event) {
+        LoggedEvent::of_bundles(bundles, event).into_iter().for_each(|one| self.log_event(one));
+    }
+
     pub(super) fn by_key(&self, kind: ResourceKind, key: &str) -> Option<&Resource> {
         self.resources.values().find(|other| other.kind == kind && other.key.as_deref() == Some(key))
     }
@@ -134,11 +138,12 @@ impl ResourceStore for MemoryStore {
         Ok(found)
     }
 
-    async fn put_bundle(&self, bundle: Bundle) -> Result<Option<Bundle>> {
+    async fn put_bundle(&self, bundle: Bundle, event: Event) -> Result<Option<Bundle>> {
         let mut state = self.state();
         if let Scope::Node(node) = bundle.scope {
             state.row(node)?;
         }
+        state.log_bundles(std::slice::from_ref(&bundle), &event);
         Ok(state.bundles.insert((bundle.name.clone(), bundle.scope.clone()), bundle))
     }
 
@@ -146,11 +151,13 @@ impl ResourceStore for MemoryStore {
         Ok(self.state().bundles.values().cloned().collect())
     }
 
-    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>> {
+    async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>, event: Event) -> Result<Vec<Bundle>> {
+        let mut state = self.state();
         let meant = |_: &(String, Scope), bundle: &mut Bundle| {
             bundle.digest == digest && scope.is_none_or(|scope| bundle.scope == *scope)
         };
-        let gone: Vec<_> = self.state().bundles.extract_if(.., meant).map(|(_, bundle)| bundle).collect();
+        let gone: Vec<_> = state.bundles.extract_if(.., meant).map(|(_, bundle)| bundle).collect();
+        state.log_bundles(&gone, &event);
         if gone.is_empty() { Err(StoreError::not_found(Noun::Bundle, digest)) } else { Ok(gone) }
     }
 }

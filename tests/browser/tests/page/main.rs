@@ -1,6 +1,7 @@
 //! The page of a real controller in Debian's Chromium. Each test has a controller and a browser of its own.
 
 mod access;
+mod bundles;
 mod connection;
 mod first_use;
 mod fleet;
@@ -8,6 +9,7 @@ mod keyboard;
 mod login;
 mod node;
 mod other_pages;
+mod plan;
 mod progress;
 mod pure;
 mod rights;

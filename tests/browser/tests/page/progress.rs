@@ -62,25 +62,3 @@ fn progress_moves_without_a_reload_and_ends_in_a_certificate() -> Result<()> {
     page.reads("verified It is signed by this controller, whole")?;
     page.is_clean()
 }
-
-#[test]
-fn the_plan_of_an_erase_is_asked_for_in_a_hold() -> Result<()> {
-    let (controller, browser) = open()?;
-    let uuid = controller.enrol("n1", &options(MAC))?;
-    controller.does(&["node", "manage", "n1", "--wait"])?;
-    let _machine = Machine::start(&controller, MAC, &["erase_devices"]);
-    let page = browser.page()?;
-    page.open(&controller.url(&format!("nodes/{uuid}/plan")))?;
-    page.click("clean with a hold before the erase")?;
-    page.fill("Type n1 to go on", "n1")?;
-    page.click("clean")?;
-    controller.reaches("n1", "clean hold")?;
-    page.until("anneal.find('button', 'unhold')", "the way on")?;
-    page.click("Show the plan")?;
-    // What the agent of this test answers, the page shows: it knows no plan.
-    page.until("document.querySelector('main .error, main [aria-label=Plan]')", "an answer")?;
-    page.click("abort")?;
-    page.click("abort")?;
-    controller.reaches("n1", "clean failed")?;
-    page.is_clean()
-}

@@ -25,7 +25,11 @@ fn event() -> Value {
         json!({"kind": {"type": "string", "enum": kinds}, "uuid": uuid(), "name": text_or_null()}),
         &["kind", "uuid", "name"],
     );
-    let fields = json!({
+    let bundle = closed(
+        json!({"name": text(), "version": text(), "scope": text(), "digest": text()}),
+        &["name", "version", "scope", "digest"],
+    );
+    let mut fields = json!({
         "cursor": text(),
         "uuid": uuid(),
         "at": {"type": "string", "format": "date-time"},
@@ -47,7 +51,9 @@ fn event() -> Value {
     });
     let members: Vec<String> = fields.as_object().into_iter().flat_map(|all| all.keys().cloned()).collect();
     let members: Vec<&str> = members.iter().map(String::as_str).collect();
-    closed(fields.clone(), &members)
+    // Only events of bundles have it.
+    fields["bundle"] = bundle;
+    closed(fields, &members)
 }
 
 /// How far webhooks are.
