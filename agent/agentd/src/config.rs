@@ -18,13 +18,14 @@ use crate::token::Token;
 use agent_protocol::boot_medium::PARAMETERS;
 use error::bad;
 use mac::Mac;
+use ramdisk_init::Servers;
 use sources::{Values, from_flags, from_kernel, kernel_parameters};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use values::{
     ADVERTISE_PORT, REQUEST_ID, absolute, advertise, all, api_urls, boot_mac, inspection, last, listen, mac,
-    name_servers, port, request_id, seconds, token, trust, uuid,
+    name_servers, port, request_id, seconds, time_servers, token, trust, uuid,
 };
 
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(600);
@@ -57,8 +58,8 @@ pub struct Config {
     pub macs: Vec<Mac>,
     /// Look up with this UUID too.
     pub node_uuid: Option<String>,
-    /// Name servers of the ramdisk, where DHCP names none.
-    pub name_servers: Vec<Ipv4Addr>,
+    /// Servers of the ramdisk: of names, where neither DHCP nor a boot medium names any, and of the time.
+    pub servers: Servers,
     /// The only disks to see; outside the ramdisk, none when empty.
     pub only_devices: Vec<PathBuf>,
     /// MAC of the NIC that PXE used.
@@ -152,7 +153,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
             .collect::<Result<_, _>>()?,
         boot_mac: last(&values, "(BOOTIF)").map(boot_mac).transpose()?,
         boot_nonce: boot_nonce(&values, environment)?,
-        name_servers: name_servers(&values)?,
+        servers: Servers { dns: name_servers(&values)?, ntp: time_servers(&values)? },
         agent_token: last(&values, "(ipa-agent-token)").map(token).transpose()?,
         lookup_timeout: last(&values, "--lookup-timeout").map_or(Ok(LOOKUP_TIMEOUT), seconds)?,
         inspection,

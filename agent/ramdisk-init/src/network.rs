@@ -8,9 +8,8 @@ use mac::Mac;
 use nix::sys::socket::{setsockopt, sockopt};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
@@ -26,8 +25,6 @@ const SERVER_PORT: u16 = 67;
 const CLIENT_PORT: u16 = 68;
 /// Index of `lo`: the first interface of a network namespace.
 const LOOPBACK: u32 = 1;
-/// Metric of default routes: this plus the interface's index.
-const METRIC: u32 = 100;
 
 /// Bring the loopback interface up.
 pub fn loopback_up() {
@@ -38,7 +35,7 @@ pub fn loopback_up() {
 
 /// Return when an interface has an address; until then, never. Leases are renewed permanently by
 /// threads that go on after this has returned. `dns`: name servers for where no lease names any.
-pub fn bring_up(boot_mac: Option<Mac>, dns: &[Ipv4Addr], interfaces: fn() -> Vec<Interface>) {
+pub fn bring_up(boot_mac: Option<Mac>, dns: &[IpAddr], interfaces: fn() -> Vec<Interface>) {
     let began = Instant::now();
     let (ready, leased) = mpsc::channel();
     let resolver = Arc::new(Resolver::new(dns));
@@ -75,7 +72,8 @@ fn chosen(all: Vec<Interface>, only: Option<Mac>) -> Vec<Interface> {
     all.into_iter().filter(|interface| only.is_none_or(|mac| is(interface, mac))).collect()
 }
 
-fn start(interface: Interface, ready: Sender<String>, resolver: Arc<Resolver>) {
+/// Start the DHCP client of an interface, which sends the interface's name when it has a lease.
+pub fn start(interface: Interface, ready: Sender<String>, resolver: Arc<Resolver>) {
     thread::spawn(move || {
         let name = interface.name.clone();
         if let Err(error) = client(&interface, &ready, &resolver) {
@@ -87,10 +85,7 @@ fn start(interface: Interface, ready: Sender<String>, resolver: Arc<Resolver>) {
 /// Run one interface's DHCP client; never returns.
 fn client(interface: &Interface, ready: &Sender<String>, resolver: &Resolver) -> io::Result<()> {
     let name = &interface.name;
-    let index: u32 = fs::read_to_string(format!("/sys/class/net/{name}/ifindex"))?
-        .trim()
-        .parse()
-        .map_err(|_| io::Error::other("ifindex is not a number"))?;
+    let index = netlink::index_of(name)?;
     let mac: Mac = interface.mac_address.parse().map_err(io::Error::other)?;
     netlink::link_up(index)?;
     tracing::info!(interface = name, mac = interface.mac_address, driver = ?interface.driver, "interface is up");
@@ -122,7 +117,7 @@ fn client(interface: &Interface, ready: &Sender<String>, resolver: &Resolver) ->
                 if let Some(lease) = lease {
                     apply(name, index, held, lease);
                     if held.is_none_or(|old| old.dns != lease.dns) {
-                        resolver.leased(index, lease.dns);
+                        resolver.leased(index, lease.dns.map(|server| server.map(IpAddr::V4)));
                     }
                     held = Some(lease);
                     // After the first lease no receiver is left.
@@ -181,7 +176,7 @@ fn apply(name: &str, index: u32, held: Option<Lease>, lease: Lease) {
     }
     log("address not set", netlink::add_address(index, lease.address));
     if let Some(router) = lease.router {
-        log("route not set", netlink::add_default_route(index, router, METRIC + index));
+        log("route not set", netlink::add_default_route(index, router));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The kernel command line of the ramdisk.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// The parameters of the ramdisk. Text fields must not contain white space or control characters; see
 /// [`ramdisk_cmdline`].
@@ -15,7 +15,7 @@ pub struct RamdiskParams {
     /// Accept any certificate of the controller (`ipa-insecure=1`). Only for laboratories.
     pub insecure: bool,
     /// Name servers of the ramdisk, for where DHCP names none.
-    pub dns: Vec<Ipv4Addr>,
+    pub dns: Vec<IpAddr>,
     /// Kernel consoles in the kernel's order (the last is /dev/console), such as `ttyS0,115200`.
     pub consoles: Vec<String>,
     /// Let the kernel print all it has to say, instead of `quiet`.
@@ -163,9 +163,9 @@ mod tests {
 
     #[test]
     fn name_servers_are_one_argument() {
-        let dns = vec![Ipv4Addr::new(10, 9, 0, 2), Ipv4Addr::new(10, 9, 0, 3)];
+        let dns = ["10.9.0.2", "2001:db8::3"].map(|server| server.parse().unwrap()).to_vec();
         let line = ramdisk_cmdline(&RamdiskParams { dns, ..params() }).unwrap();
-        assert!(line.split(' ').any(|word| word == "anneal.dns=10.9.0.2,10.9.0.3"), "{line}");
+        assert!(line.split(' ').any(|word| word == "anneal.dns=10.9.0.2,2001:db8::3"), "{line}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use boot::{RamdiskParams, kernel_arguments, ramdisk_cmdline};
 use http_server::Clients;
 use metrics::Metrics;
 use model::AgentApi;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Clock, Members, Remarks, Store};
@@ -38,22 +38,35 @@ pub struct BootServices<'a> {
 
 /// Where the agents of booted nodes reach this controller; nowhere without `[boot]`.
 pub fn agent_api(config: &Config, identity: &Identity) -> Option<AgentApi> {
-    let address = config.boot.address.filter(|_| config.boot.enabled)?;
-    let api = config.agent_endpoint(address)?;
-    let tls = !api.ip().is_loopback();
-    let url = format!("{}://{api}", if tls { "https" } else { "http" });
-    let gives_addresses = config.boot.dhcp == DhcpMode::Server;
-    Some(AgentApi { url, pin_sha256: tls.then(|| identity.fingerprint()), gives_addresses })
+    let mut apis = config.boot.http_addresses().filter_map(|at| config.agent_endpoint(at.ip()));
+    let first = apis.next()?;
+    let url = |api: SocketAddr| format!("{}://{api}", if api.ip().is_loopback() { "http" } else { "https" });
+    Some(AgentApi {
+        url: url(first),
+        url_ipv6: apis.next().map(url),
+        pin_sha256: (!first.ip().is_loopback()).then(|| identity.fingerprint()),
+        gives_addresses: config.boot.dhcp == DhcpMode::Server,
+    })
+}
+
+/// What DHCP can name.
+fn ipv4(address: IpAddr) -> Option<Ipv4Addr> {
+    match address {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    }
 }
 
 /// Bind and run the services that `[boot]` enables.
 pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<()> {
     let BootServices { config, store, clock, clients, remarks, runtime, stop, members, metrics } = parts;
     let boot = &config.boot;
-    let (true, Some(address)) = (boot.enabled, boot.address) else { return Ok(()) };
+    if !boot.enabled {
+        return Ok(());
+    }
     let own = members.agent_api().context("boot.address is none of api.listen")?.clone();
     let ramdisk = RamdiskParams {
-        api_urls: vec![own.url.clone()],
+        api_urls: own.by_url().map(|api| api.url).collect(),
         pins_sha256: own.pin_sha256.iter().cloned().collect(),
         dns: boot.dns.clone(),
         consoles: boot.consoles.clone(),
@@ -62,18 +75,15 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     };
     ramdisk_cmdline(&ramdisk).context("boot")?;
     let leases = SharedLeases::default();
-    let base_url = format!("http://{address}:{}", boot.http_port);
-    let http = HttpConfig {
-        listen: SocketAddr::new(IpAddr::V4(address), boot.http_port),
-        base_url: base_url.clone(),
+    let arguments = kernel_arguments(&ramdisk).context("boot")?;
+    let http_at = |listen: SocketAddr| HttpConfig {
+        listen,
+        base_url: format!("http://{listen}"),
         kernel: boot.kernel.clone(),
         initramfs: boot.initramfs.clone(),
         rescue: boot.rescue.clone(),
         loader_dir: boot.loader_dir.clone(),
-        medium: MediumConfig {
-            loader_dir: boot.medium_loader_dir.clone(),
-            arguments: kernel_arguments(&ramdisk).context("boot")?,
-        },
+        medium: MediumConfig { loader_dir: boot.medium_loader_dir.clone(), arguments: arguments.clone() },
     };
     let known = leases.clone();
     let lease_of = Arc::new(move |mac| known.address_of(mac));
@@ -81,12 +91,16 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     let directory =
         Directory { store, clock, ramdisk, own, members: members.clone(), lease_of, hellos, remarks };
     let directory = metrics.directory(Arc::new(directory));
-    let http = runtime.spawn(Http::bind(http, directory, clients)).await?.context("boot.http_port")?;
-    let stopped = stop.clone();
-    services.start_on(runtime, "boot HTTP", async move {
-        http.run(stopped).await;
-        Ok(())
-    });
+    for listen in boot.http_addresses() {
+        let bound = Http::bind(http_at(listen), directory.clone(), clients.clone());
+        let http = runtime.spawn(bound).await?.context("boot.http_port")?;
+        let stopped = stop.clone();
+        services.start_on(runtime, format!("boot HTTP on {listen}"), async move {
+            http.run(stopped).await;
+            Ok(())
+        });
+    }
+    let Some(address) = boot.address else { return Ok(()) };
     if boot.tftp {
         let tftp = TftpConfig {
             listen: SocketAddr::new(IpAddr::V4(address), 69),
@@ -103,12 +117,13 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
             last,
             prefix: boot.dhcp_prefix,
             router: boot.dhcp_router,
-            dns: boot.dns.clone(),
+            dns: boot.dns.iter().filter_map(|server| ipv4(*server)).collect(),
             lease: Duration::from_secs(u64::from(boot.dhcp_lease_s)),
         }),
         _ => return Ok(()),
     };
-    let dhcp = DhcpConfig { interface: boot.interface.clone(), server: address, boot_url: base_url, mode };
+    let boot_url = format!("http://{address}:{}", boot.http_port);
+    let dhcp = DhcpConfig { interface: boot.interface.clone(), server: address, boot_url, mode };
     // Without router advertisements iPXE waits 16 s for IPv6.
     let (interface, stopped) = (boot.interface.clone(), stop.clone());
     let advertising = async move { Ok(boot::ra::serve(&interface, stopped).await?) };

@@ -247,7 +247,8 @@ impl Directory {
         }
         let others = self.members.other_agent_apis(OTHERS);
         let all = || iter::once(&self.own).chain(&others);
-        ramdisk.api_urls = all().map(|api| format!("{}{suffix}", api.url)).collect();
+        ramdisk.api_urls =
+            all().flat_map(AgentApi::by_url).map(|api| format!("{}{suffix}", api.url)).collect();
         ramdisk.pins_sha256 = all().filter_map(|api| api.pin_sha256.clone()).collect();
         let api_url = &ramdisk.api_urls[0];
         let inspects = node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Inspect);
@@ -307,7 +308,12 @@ mod tests {
     const STRANGER: [u8; 4] = [10, 9, 0, 66];
 
     fn agent_api(url: &str, pin: &str) -> AgentApi {
-        AgentApi { url: url.to_owned(), pin_sha256: Some(pin.repeat(32)), gives_addresses: false }
+        AgentApi {
+            url: url.to_owned(),
+            url_ipv6: None,
+            pin_sha256: Some(pin.repeat(32)),
+            gives_addresses: false,
+        }
     }
 
     /// The directory over a node that waits for its agent, with its port and the nonce of its boot.
@@ -389,6 +395,18 @@ mod tests {
             let pins = format!("anneal.pin=sha256:{},sha256:{} ", "01".repeat(32), "02".repeat(32));
             assert!(line.starts_with(&format!("{urls}{pins}")), "{line}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_boot_script_names_a_controller_by_its_addresses_of_both_families_and_its_pin_once() {
+        let (mut directory, _, mac, _) = directory(RunKind::AutomatedClean, "anneal", None).await;
+        directory.own.url_ipv6 = Some("https://[2001:db8::1]:6385".to_owned());
+        let line = arguments(directory.boot_for(mac, NODE.into()).await);
+        let expected = format!(
+            "ipa-api-url=https://10.9.0.1:6385,https://[2001:db8::1]:6385 anneal.pin=sha256:{} ",
+            "01".repeat(32)
+        );
+        assert!(line.starts_with(&expected), "{line}");
     }
 
     #[tokio::test]

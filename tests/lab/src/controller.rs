@@ -1,6 +1,6 @@
 //! The controller under test, as its own process with its own configuration, and callers of its API.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ pub struct ControllerConfig {
     /// Address on the bridge: the nodes' way to the API (TLS) and to the boot services. Without one
     /// there are no boot services and the API is on loopback alone.
     pub address: Option<Ipv4Addr>,
+    /// Another address there, of IPv6, which nodes and BMCs can use as well.
+    pub ipv6_address: Option<Ipv6Addr>,
     /// Whether it gives nodes their addresses and boot loaders (DHCP, TFTP).
     pub dhcp: bool,
     /// Directory of kernel and initramfs, where they are not the image's own.
@@ -54,12 +56,17 @@ impl ControllerConfig {
             let [a, b, c, _] = address.octets();
             let ca = self.mirror_ca();
             let ca = if ca.is_file() { format!("ca_file = {ca:?}\n") } else { String::new() };
+            let mut ipv6 = String::new();
+            if let Some(address) = self.ipv6_address {
+                listen.push(format!("[{address}]:6385"));
+                ipv6 = format!("ipv6_address = \"{address}\"\n");
+            }
             // The extra lines that follow may be of [boot].
             boot = format!(
                 "[images]\nhosts = [\"{address}\"]\n{ca}\
                  [boot]\nenabled = true\naddress = \"{address}\"\ninterface = \"br0\"\n\
                  kernel = {:?}\ninitramfs = {:?}\nrescue = {:?}\nmedium_loader_dir = {:?}\n\
-                 consoles = [\"ttyS0\"]\ndhcp = {:?}\ntftp = {}\ndhcp_first = \"{a}.{b}.{c}.100\"\ndhcp_last = \"{a}.{b}.{c}.199\"\n",
+                 consoles = [\"ttyS0\"]\ndhcp = {:?}\ntftp = {}\ndhcp_first = \"{a}.{b}.{c}.100\"\ndhcp_last = \"{a}.{b}.{c}.199\"\n{ipv6}",
                 image.join("vmlinuz"),
                 image.join("initramfs"),
                 image.join("rescue"),

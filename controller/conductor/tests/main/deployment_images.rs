@@ -41,6 +41,7 @@ fn serving(directory: &Path) -> ImageStore {
     store.alongside(|| {
         let of = |url: &str| AgentApi {
             url: url.to_owned(),
+            url_ipv6: None,
             pin_sha256: Some("aa".repeat(32)),
             gives_addresses: false,
         };

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// `[boot]`
@@ -11,6 +11,7 @@ use std::path::PathBuf;
 pub struct Boot {
     pub enabled: bool,
     pub address: Option<Ipv4Addr>,
+    pub ipv6_address: Option<Ipv6Addr>,
     pub interface: String,
     pub http_port: u16,
     pub tftp: bool,
@@ -27,7 +28,7 @@ pub struct Boot {
     pub dhcp_prefix: u8,
     pub dhcp_router: Option<Ipv4Addr>,
     pub dhcp_lease_s: u32,
-    pub dns: Vec<Ipv4Addr>,
+    pub dns: Vec<IpAddr>,
     pub hello_url: String,
 }
 
@@ -45,6 +46,7 @@ impl Default for Boot {
         Self {
             enabled: false,
             address: None,
+            ipv6_address: None,
             interface: String::new(),
             http_port: 8089,
             tftp: true,
@@ -68,6 +70,18 @@ impl Default for Boot {
 }
 
 impl Boot {
+    /// The addresses in the nodes' networks, IPv4 first, whether or not it is enabled.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let ipv6 = self.ipv6_address.map(IpAddr::V6);
+        self.address.map(IpAddr::V4).into_iter().chain(ipv6)
+    }
+
+    /// Where boot HTTP is served, IPv4 first; nowhere unless it is enabled.
+    pub fn http_addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        let enabled = self.enabled;
+        self.addresses().filter(move |_| enabled).map(move |address| SocketAddr::new(address, self.http_port))
+    }
+
     /// As many as the C library of a node asks.
     pub(super) fn check_dns(&self) -> Result<()> {
         ensure!(self.dns.len() <= 3, "boot.dns has more than 3 addresses");
@@ -75,7 +89,7 @@ impl Boot {
             let none = server.is_unspecified()
                 || server.is_loopback()
                 || server.is_multicast()
-                || server.is_broadcast();
+                || *server == IpAddr::V4(Ipv4Addr::BROADCAST);
             ensure!(!none, "boot.dns {server} is not an address of a name server");
         }
         Ok(())
@@ -96,6 +110,17 @@ impl Boot {
         ensure!(
             url.is_empty() || self.enabled,
             "boot.hello_url needs boot.enabled: boot HTTP hears instances"
+        );
+        Ok(())
+    }
+
+    /// Where boot services are needs an address.
+    pub(super) fn check_addresses(&self) -> Result<()> {
+        let has_one = self.addresses().next().is_some();
+        ensure!(has_one, "boot.address or boot.ipv6_address is needed when boot.enabled");
+        ensure!(
+            self.address.is_some() || (!self.tftp && self.dhcp == DhcpMode::Off),
+            "boot.tftp and boot.dhcp serve IPv4 alone: they need boot.address"
         );
         Ok(())
     }

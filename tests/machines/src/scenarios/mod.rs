@@ -41,6 +41,7 @@ mod two_agents;
 mod unsigned_impostor;
 mod vanishing_disk;
 mod virtual_media;
+mod virtual_media_networks;
 mod write_errors;
 mod wrong_token;
 
@@ -85,6 +86,9 @@ static ALL: &[Scenario] = &[
     ("ipmi_sim", ipmi_sim::ABOUT, |stage| Box::pin(ipmi_sim::story(stage))),
     ("virtual_media_uefi", virtual_media::UEFI, |stage| Box::pin(virtual_media::by_uefi(stage))),
     ("virtual_media_bios", virtual_media::BIOS, |stage| Box::pin(virtual_media::by_bios(stage))),
+    ("virtual_media_networks", virtual_media_networks::ABOUT, |stage| {
+        Box::pin(virtual_media_networks::story(stage))
+    }),
     ("http_boot", http_boot::ABOUT, |stage| Box::pin(http_boot::story(stage))),
     ("clean_uefi", clean_uefi::ABOUT, |stage| Box::pin(clean_uefi::story(stage))),
     ("never_powered_off", never_powered_off::ABOUT, |stage| Box::pin(never_powered_off::story(stage))),
