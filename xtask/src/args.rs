@@ -41,6 +41,16 @@ impl Args {
         Ok(Some(self.0.remove(at)))
     }
 
+    /// Takes `--name VALUE VALUE`.
+    pub fn pair(&mut self, name: &str) -> Result<Option<(String, String)>> {
+        let Some(at) = self.0.iter().position(|w| w == name) else { return Ok(None) };
+        if at + 2 >= self.0.len() {
+            bail!("{name} needs two values");
+        }
+        let mut taken = self.0.drain(at..=at + 2).skip(1);
+        Ok(taken.next().zip(taken.next()))
+    }
+
     /// Takes `--root DIR`, the checkout to look at: by default this one.
     pub fn root(&mut self) -> Result<PathBuf> {
         Ok(self.option("--root")?.map_or_else(sh::root, Into::into))

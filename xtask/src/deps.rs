@@ -39,8 +39,11 @@ pub const FUZZ: &str = "g++";
 /// Builds the image.
 pub const IMAGE: &str = "kmod zstd";
 
-/// Emulates bare metal: firmware, PXE ROMs and network tools.
-pub const LAB: &str = "qemu-system-x86 seabios ovmf ipxe ipxe-qemu iproute2";
+/// Signs the ramdisk.
+pub const SIGN: &str = "sbsigntool openssl";
+
+/// Emulates bare metal: firmware, PXE ROMs and network tools, and what signs for it.
+pub const LAB: &str = "qemu-system-x86 seabios ovmf ipxe ipxe-qemu iproute2 sbsigntool openssl";
 
 /// Outside judges of the test suite: other people's BMCs and clients, and readers of disks.
 pub const JUDGES: &str = "\

@@ -5,6 +5,7 @@
 //!                         └─► modules of image/modules.txt + what they need ─┐
 //! cargo: anneal-agent (static) ───────────────────────────────► /init ──────┴► image/out/initramfs
 //! apt: isolinux, syslinux, systemd's stub ────────────────────────────────────► image/out/medium
+//!                          all of it, `--sign` ───► one EFI program ──────────► image/out/anneal.efi
 //! apt: busybox, dropbear, their libraries ─► image/rescue/login ─────────────► image/out/rescue
 //! ```
 //!
@@ -23,6 +24,7 @@ mod notices;
 pub mod package;
 mod rescue;
 mod rig;
+mod signed;
 mod sizes;
 
 use std::path::{Path, PathBuf};
@@ -36,18 +38,28 @@ use crate::args::Args;
 use crate::{deps, sh};
 pub use agent::cargo_home;
 use cpio::Archive;
+use signed::Signing;
 
 /// `--agent FILE` takes a ready static binary as `/init`, `--trusted-keys FILE` gives the ramdisk the public keys of which
 /// one has to have signed each bundle, `--force` builds everything again, `--rig` also makes what tests put behind the
-/// initramfs.
+/// initramfs. `--sign KEY CERT --obeys PIN` also makes the signed ramdisk; with `--from DIR` it does no more than that.
 pub fn run(mut args: Args) -> Result<()> {
     let agent = args.option("--agent")?.map(PathBuf::from);
     let trusted_keys = args.option("--trusted-keys")?.map(PathBuf::from);
     let force = args.flag("--force");
     let rig = args.flag("--rig");
+    let signing = Signing::take(&mut args)?;
     args.finish()?;
+    if let Some(signing) = &signing
+        && let Some(from) = &signing.from
+    {
+        return signing.make(from);
+    }
     build(agent.as_deref(), trusted_keys.as_deref(), force)?;
-    if rig { build_rig() } else { Ok(()) }
+    if rig {
+        build_rig()?;
+    }
+    signing.map_or(Ok(()), |signing| signing.make(&sh::root().join("image/out")))
 }
 
 /// Builds the image and `image/out/rig`.

@@ -51,7 +51,9 @@ tasks:
            --part sim also [--seeds N] [--first N] [--nodes N] [--fleet], with
            --part mutants also [--shard K] [--list]
   image    kernel + initramfs with the agent inside, into image/out/
-           [--agent FILE] [--force]
+           [--agent FILE] [--force]; signed for Secure Boot:
+           --sign KEY CERT --obeys sha256:HEX|CERT ... [--append ARGUMENTS]
+           [--from DIR] [--to FILE]
   os-image an operating system to deploy, into target/os-image/
   package  .deb files, an OCI image, a tarball, checksums and a list of
            components, into target/packages/ [--debug] [--out DIR]

@@ -5,6 +5,7 @@
 //! but those of `--only-device`.
 
 mod error;
+mod signed;
 pub(crate) mod sources;
 mod types;
 mod values;
@@ -15,10 +16,11 @@ pub use types::{Advertise, Inspection};
 use crate::http::ApiUrl;
 use crate::tls::Trust;
 use crate::token::Token;
-use agent_protocol::boot_medium::PARAMETERS;
+use agent_protocol::boot_medium::{OVERLAY_FILE, PARAMETERS, StaticNetwork};
 use error::bad;
 use mac::Mac;
 use ramdisk_init::Servers;
+use signed::SignedRamdisk;
 use sources::{Values, from_flags, from_kernel, kernel_parameters};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -60,6 +62,8 @@ pub struct Config {
     pub node_uuid: Option<String>,
     /// Servers of the ramdisk: of names, where neither DHCP nor a boot medium names any, and of the time.
     pub servers: Servers,
+    /// The network that the medium of a signed ramdisk brings.
+    pub network: Option<StaticNetwork>,
     /// The only disks to see; outside the ramdisk, none when empty.
     pub only_devices: Vec<PathBuf>,
     /// MAC of the NIC that PXE used.
@@ -93,8 +97,12 @@ pub struct Config {
 pub struct Environment {
     /// Arguments without the program's name.
     pub arguments: Vec<String>,
-    /// `/proc/cmdline`, and behind it in the ramdisk the parameters that a boot medium brings.
+    /// `/proc/cmdline`. Under a signed ramdisk it is signed.
     pub kernel_command_line: String,
+    /// Parameters that a boot medium brings in the initramfs; they count as if they stood on it.
+    pub medium_parameters: String,
+    /// The file next to a signed ramdisk ([`OVERLAY_FILE`]), which nothing signs.
+    pub overlay_file: Option<Vec<u8>>,
     /// Process id 1.
     pub is_init: bool,
     /// `ANNEAL_BOOT_NONCE`, which stands for the kernel parameter outside the ramdisk: `ps` shows flags.
@@ -105,9 +113,16 @@ pub struct Environment {
 
 /// Read everything. Nothing is guessed: a value that makes no sense is an error that names it.
 pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
-    let parameters = kernel_parameters(&environment.kernel_command_line);
+    let mut parameters = kernel_parameters(&environment.kernel_command_line);
     let marked = parameters.iter().any(|(key, _)| key == "anneal.ramdisk");
     let ramdisk = marked || (environment.is_init && environment.root_is_initramfs);
+    // Before anything is added to them: only what is signed says who is obeyed.
+    let signed = if ramdisk { SignedRamdisk::of(&parameters)? } else { None };
+    let (brought, network) = match &signed {
+        Some(signed) => signed.medium(environment.overlay_file.as_deref())?,
+        None => (kernel_parameters(&environment.medium_parameters), None),
+    };
+    parameters.extend(brought);
     let mut ignored = Vec::new();
     let mut values = Values::new();
     if ramdisk {
@@ -128,7 +143,14 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
         result => result?,
     };
     let api_urls = api_urls(&values, inspection.is_some())?;
-    let trust = trust(&values, api_urls.iter().any(ApiUrl::is_tls).then_some("--api-url"))?;
+    let trust = match &signed {
+        Some(signed) => {
+            let reports = inspection.iter().flat_map(|inspection| &inspection.urls);
+            SignedRamdisk::ensure_tls(api_urls.iter().chain(reports))?;
+            Some(signed.trust(trust(&values, None)?)?)
+        }
+        None => trust(&values, api_urls.iter().any(ApiUrl::is_tls).then_some("--api-url"))?,
+    };
     if !ramdisk && values.contains_key("--login-program") && !values.contains_key("--rescue-password-file") {
         return Err(bad("--login-program", "outside the ramdisk it needs --rescue-password-file"));
     }
@@ -154,6 +176,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
         boot_mac: last(&values, "(BOOTIF)").map(boot_mac).transpose()?,
         boot_nonce: boot_nonce(&values, environment)?,
         servers: Servers { dns: name_servers(&values)?, ntp: time_servers(&values)? },
+        network,
         agent_token: last(&values, "(ipa-agent-token)").map(token).transpose()?,
         lookup_timeout: last(&values, "--lookup-timeout").map_or(Ok(LOOKUP_TIMEOUT), seconds)?,
         inspection,
@@ -184,13 +207,14 @@ impl Environment {
         let is_ram = |kind: FsType| kind == nix::sys::statfs::TMPFS_MAGIC || kind == FsType(RAMFS);
         let root_is_initramfs = statfs("/").is_ok_and(|root| is_ram(root.filesystem_type()));
         // Not there before PID 1 has mounted /proc; outside it is always there.
-        let mut kernel_command_line = std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
-        if root_is_initramfs && let Ok(more) = std::fs::read_to_string(format!("/{PARAMETERS}")) {
-            kernel_command_line = format!("{} {more}", kernel_command_line.trim_end());
-        }
+        let kernel_command_line = std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
+        let of_medium = |path: &str| std::fs::read(format!("/{path}")).ok().filter(|_| root_is_initramfs);
+        let parameters = of_medium(PARAMETERS).unwrap_or_default();
         Self {
             arguments: std::env::args().skip(1).collect(),
             kernel_command_line,
+            medium_parameters: String::from_utf8_lossy(&parameters).into_owned(),
+            overlay_file: of_medium(OVERLAY_FILE),
             is_init: std::process::id() == 1,
             boot_nonce: std::env::var("ANNEAL_BOOT_NONCE").ok(),
             root_is_initramfs,

@@ -50,7 +50,10 @@ fn boot(logs: &LogRing, life: AgentMain) -> Result<Exit, String> {
         tracing::error!("{problem}");
     }
     let config = parsed.map_err(|error| error.to_string())?;
-    let network = static_network(&Path::new("/").join(NETWORK))?;
+    let network = match config.network.clone() {
+        Some(network) => Some(network),
+        None => static_network(&Path::new("/").join(NETWORK))?,
+    };
     ramdisk_init::start(config.boot_mac, &config.servers, network.as_ref(), interfaces)?;
     life(&config, logs)?.ok_or_else(|| "the agent ended without a command to end".into())
 }

@@ -22,6 +22,15 @@ pub const INTERFACES: [&str; 13] = [
     "vendor",
 ];
 
+/// What a boot medium boots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BootMediumKind {
+    /// Kernel and initramfs, by any firmware.
+    Unsigned,
+    /// A signed program, which obeys this controller.
+    Signed,
+}
+
 /// Answers to questions that only a driver, or the node's agent, has.
 #[async_trait]
 pub trait DriverQueries: Send + Sync {
@@ -103,7 +112,7 @@ pub trait DriverQueries: Send + Sync {
     }
 
     /// Whether a boot medium can be made for the node, without contacting the BMC; `Err` says why not.
-    fn boot_medium(&self, node: &Node) -> Result<(), String> {
+    fn boot_medium(&self, node: &Node) -> Result<BootMediumKind, String> {
         Err(format!("driver {} boots no node by virtual media", node.driver))
     }
 

@@ -79,8 +79,8 @@ pub use auth::Auth;
 pub use boot_nonce::NONCE_PATH;
 pub use bundles::BundleStore;
 pub use driver_queries::{
-    BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
-    Validity,
+    BootDevice, BootMediumKind, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId,
+    InterfaceChoice, Validity,
 };
 pub use events::feed::EventFeed;
 pub use events::view::view as view_event;

@@ -124,8 +124,17 @@ async fn a_rescue_without_a_login_is_refused() {
     let mut node = api.store.node(node.uuid).await.unwrap();
     node.instance_info.insert("rescue_authorized_keys".to_owned(), json!([key]));
     node.properties.remove("agent_kind");
-    api.store.update_node(node, vec![], None).await.unwrap();
+    let mut node = api.store.update_node(node, vec![], None).await.unwrap();
     assert_eq!(api.get("/v1/nodes/n/validate").await.is(200).body["rescue"], json!({"result": true}));
+
+    // A signed ramdisk has none either.
+    node.interfaces.insert("boot_interface".to_owned(), "redfish-virtual-media".to_owned());
+    node.extra.insert("medium".to_owned(), json!("signed"));
+    let mut node = api.store.update_node(node, vec![], None).await.unwrap();
+    let fault = api.put(path, request.clone()).await.is(400).fault();
+    assert!(fault.contains("boot.signed_uki, which has no login"), "{fault}");
+    node.extra.remove("medium");
+    api.store.update_node(node, vec![], None).await.unwrap();
     api.put(path, request).await.is(202);
 }
 

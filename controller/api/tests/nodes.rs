@@ -280,7 +280,10 @@ async fn validate_says_which_identity_the_way_of_booting_gives() {
     let media = patch("/boot_interface", json!("redfish-virtual-media")).await;
     assert_eq!(media["result"], true);
     assert!(media["reason"].to_string().contains("only the node's BMC can read"), "{media}");
-    let none = patch("/extra/no_medium", json!(true)).await;
+    let signed = patch("/extra/medium", json!("signed")).await;
+    assert_eq!(signed["result"], true);
+    assert!(signed["reason"].to_string().contains("obeys this controller"), "{signed}");
+    let none = patch("/extra/medium", json!("none")).await;
     assert_eq!(none, json!({"result": false, "reason": "no loaders"}));
 }
 

@@ -17,6 +17,15 @@ pub enum TemplateError {
     /// El Torito counts 512-byte sectors in 16 bits.
     #[error("kernel and initramfs are too large for a boot medium: {0} bytes of at most {max}", max = EFI_IMAGE_MAX)]
     TooLarge(u64),
+    /// A file that is to be booted as it is.
+    #[error("the signed program cannot be used: {0}")]
+    Program(&'static str),
+    /// What a signed program is to obey.
+    #[error(
+        "a signed ramdisk needs the certificates of the controllers that it obeys, each as sha256: and 64 hexadecimal digits, \
+         in one list"
+    )]
+    Pins,
     /// The kernel reads no more, and isolinux takes a line as it is.
     #[error(
         "the kernel arguments cannot be used for a boot medium: they are longer than {COMMAND_LINE} characters, or contain control characters"

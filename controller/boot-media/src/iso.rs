@@ -18,12 +18,19 @@ const FILES: u64 = 23;
 const BOOT_INFORMATION: usize = 8;
 const BOOT_INFORMATION_LENGTH: usize = 56;
 
-/// What is inside the FAT, by its place there and its length in bytes.
-pub(crate) struct EfiImage {
-    /// Bytes of the FAT.
-    pub(crate) fat: u64,
+/// What BIOS boots. Kernel and initramfs are inside the FAT, by their places there and their lengths in bytes.
+pub(crate) struct Bios<'a> {
+    pub(crate) isolinux: &'a [u8],
+    pub(crate) configuration: &'a [u8],
+    pub(crate) ldlinux: &'a [u8],
     pub(crate) kernel: (u64, u64),
     pub(crate) initrd: (u64, u64),
+}
+
+/// What UEFI boots.
+pub(crate) struct Efi {
+    /// Bytes of the FAT.
+    pub(crate) fat: u64,
 }
 
 /// All that is not zero, but for the FAT, by its place in bytes.
@@ -34,12 +41,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn new(
-        isolinux: &[u8],
-        configuration: &[u8],
-        ldlinux: &[u8],
-        efi: EfiImage,
-    ) -> Result<Self, TemplateError> {
+    /// For UEFI, and where it is given for BIOS.
+    pub(crate) fn new(efi: &Efi, bios: Option<&Bios<'_>>) -> Result<Self, TemplateError> {
         if efi.fat > EFI_IMAGE_MAX {
             return Err(TemplateError::TooLarge(efi.fat));
         }
@@ -49,32 +52,39 @@ impl Layout {
             sector += (length as u64).div_ceil(SECTOR);
             at
         };
-        let isolinux_at = place(isolinux.len());
-        let configuration_at = place(configuration.len());
-        let ldlinux_at = place(ldlinux.len());
+        let contents: Vec<&[u8]> =
+            bios.map(|bios| vec![bios.isolinux, bios.configuration, bios.ldlinux]).unwrap_or_default();
+        let places: Vec<u64> = contents.iter().map(|content| place(content.len())).collect();
         let fat = sector;
         let sectors = fat + efi.fat.div_ceil(SECTOR);
         let extent = |(at, length): (u64, u64)| (fat + at / SECTOR, length);
-        // ECMA-119, 9.3: in the order of their names.
-        let files: [(&[u8], (u64, u64)); 5] = [
-            (b"INITRD.IMG;1", extent(efi.initrd)),
-            (b"ISOLINUX.BIN;1", (isolinux_at, isolinux.len() as u64)),
-            (b"ISOLINUX.CFG;1", (configuration_at, configuration.len() as u64)),
-            (b"LDLINUX.C32;1", (ldlinux_at, ldlinux.len() as u64)),
-            (b"VMLINUZ.;1", extent(efi.kernel)),
-        ];
-        let parts = vec![
+        let of_bios = |bios: &Bios<'_>| -> [(&'static [u8], (u64, u64)); 5] {
+            let whole = |index: usize| (places[index], contents[index].len() as u64);
+            // ECMA-119, 9.3: in the order of their names.
+            [
+                (b"INITRD.IMG;1", extent(bios.initrd)),
+                (b"ISOLINUX.BIN;1", whole(0)),
+                (b"ISOLINUX.CFG;1", whole(1)),
+                (b"LDLINUX.C32;1", whole(2)),
+                (b"VMLINUZ.;1", extent(bios.kernel)),
+            ]
+        };
+        let files = bios.map(of_bios);
+        let files = files.as_ref().map_or(&[][..], |files| &files[..]);
+        let isolinux_at = places.first().copied();
+        let mut parts = vec![
             (PRIMARY, primary(sectors)),
             (BOOT_RECORD, boot_record()),
             (END_OF_DESCRIPTORS, TERMINATOR.to_vec()),
             (PATH_TABLE, path_table(short(ROOT).to_le_bytes(), 1_u16.to_le_bytes())),
             (PATH_TABLE_BIG, path_table(short(ROOT).to_be_bytes(), 1_u16.to_be_bytes())),
-            (ROOT, root(&files)),
+            (ROOT, root(files)),
             (CATALOGUE, catalogue(isolinux_at, fat, efi.fat)),
-            (isolinux_at, with_boot_information(isolinux, isolinux_at)?),
-            (configuration_at, configuration.to_vec()),
-            (ldlinux_at, ldlinux.to_vec()),
         ];
+        for (index, (at, content)) in places.iter().zip(&contents).enumerate() {
+            let bytes = if index == 0 { with_boot_information(content, *at)? } else { content.to_vec() };
+            parts.push((*at, bytes));
+        }
         Ok(Self {
             parts: parts.into_iter().map(|(at, bytes)| (at * SECTOR, bytes)).collect(),
             fat_at: fat * SECTOR,
@@ -126,11 +136,12 @@ fn record(name: &[u8], at: u64, length: u64, is_directory: bool) -> Record<'_> {
     Record { name, sector: short(at), length: short(length), is_directory, system_use: &[] }
 }
 
-/// What BIOS boots, then what UEFI boots.
-fn catalogue(isolinux: u64, fat: u64, fat_length: u64) -> Vec<u8> {
+/// What BIOS boots, if anything, then what UEFI boots.
+fn catalogue(isolinux: Option<u64>, fat: u64, fat_length: u64) -> Vec<u8> {
     const BOOTABLE: u8 = 0x88;
+    const X86: u8 = 0;
     const EFI: u8 = 0xef;
-    let mut validation = vec![1, 0, 0, 0];
+    let mut validation = vec![1, if isolinux.is_some() { X86 } else { EFI }, 0, 0];
     validation.extend(format!("{LABEL:\0<24}").as_bytes());
     validation.extend([0, 0, 0x55, 0xaa]);
     let sum = validation
@@ -144,9 +155,10 @@ fn catalogue(isolinux: u64, fat: u64, fat_length: u64) -> Vec<u8> {
         entry.resize(32, 0);
         entry
     };
+    let efi_sectors = u16::try_from(fat_length.div_ceil(512)).unwrap_or(u16::MAX);
+    let Some(isolinux) = isolinux else { return [validation, entry(efi_sectors, fat)].concat() };
     let mut header = vec![0x91, EFI, 1, 0];
     header.resize(32, 0);
-    let efi_sectors = u16::try_from(fat_length.div_ceil(512)).unwrap_or(u16::MAX);
     [validation, entry(4, isolinux), header, entry(efi_sectors, fat)].concat()
 }
 

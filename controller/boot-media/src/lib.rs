@@ -17,12 +17,23 @@
 //! Each section of the EFI program lies at a multiple of 2048 in the file, the file is contiguous in a FAT with clusters of
 //! 2048 bytes, and that begins at a sector of the ISO 9660 file system. So isolinux reads the same bytes. The overlay is an
 //! uncompressed cpio archive in [`OVERLAY`] bytes behind the archives, which the kernel unpacks with them.
+//!
+//! Under Secure Boot the program is signed, and nothing of it may vary. Then the image boots by UEFI alone:
+//!
+//! ```text
+//!  ISO 9660: descriptors, El Torito catalogue, an empty root directory
+//!    FAT 16: /EFI/BOOT/BOOTX64.EFI ── the signed program, unchanged
+//!            /EFI/BOOT/BOOTX64.EFI.extra.d/anneal.cred ── the overlay, which its stub passes to the kernel
+//! ```
 
 mod error;
 mod fat;
 mod iso;
+mod long_name;
 mod network;
 mod overlay;
+mod program_headers;
+pub mod signed;
 mod sizes;
 mod template;
 mod uki;

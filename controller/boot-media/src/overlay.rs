@@ -1,15 +1,18 @@
 //! What differs from boot to boot: an archive of files that the kernel unpacks behind the initramfs (cpio, "newc";
-//! Documentation/driver-api/early-userspace/buffer-format.rst of Linux).
+//! Documentation/driver-api/early-userspace/buffer-format.rst of Linux), or under a signed program a file next to it.
 
-use agent_protocol::boot_medium::{NETWORK, PARAMETERS, StaticNetwork};
+use agent_protocol::boot_medium::{NETWORK, OverlayFile, PARAMETERS, StaticNetwork};
 use std::collections::BTreeSet;
 
 /// Bytes that every medium keeps for it.
 pub const OVERLAY: usize = 16 << 10;
 
-/// The archive, filled up with zeros. It contains the nonce of its boot.
+/// The parameters and the network of one boot, in both forms, each filled up. It contains the nonce of its boot.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Overlay(Vec<u8>);
+pub struct Overlay {
+    archive: Vec<u8>,
+    file: Vec<u8>,
+}
 
 /// More than a medium has room for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,19 +25,30 @@ impl Overlay {
     /// # Errors
     /// They need more than [`OVERLAY`] bytes.
     pub fn new(parameters: &str, network: Option<&StaticNetwork>) -> Result<Self, OverlayError> {
+        let content = OverlayFile { parameters: parameters.to_owned(), network: network.cloned() };
         let network = network.map(|network| serde_json::to_vec(network).unwrap_or_default());
         let mut files = vec![(PARAMETERS, parameters.as_bytes())];
         files.extend(network.as_deref().map(|text| (NETWORK, text)));
-        let mut archive = archive(&files);
-        if archive.len() > OVERLAY {
-            return Err(OverlayError(archive.len()));
-        }
-        archive.resize(OVERLAY, 0);
-        Ok(Self(archive))
+        let filled = |mut bytes: Vec<u8>, with: u8| {
+            if bytes.len() > OVERLAY {
+                return Err(OverlayError(bytes.len()));
+            }
+            bytes.resize(OVERLAY, with);
+            Ok(bytes)
+        };
+        // Blanks behind it are JSON, too.
+        let file = filled(serde_json::to_vec(&content).unwrap_or_default(), b' ')?;
+        Ok(Self { archive: filled(archive(&files), 0)?, file })
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.0
+    /// The archive behind the initramfs.
+    pub(crate) fn archive(&self) -> &[u8] {
+        &self.archive
+    }
+
+    /// The file next to a signed program.
+    pub(crate) fn file(&self) -> &[u8] {
+        &self.file
     }
 }
 

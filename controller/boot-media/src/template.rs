@@ -23,6 +23,8 @@ pub enum Source {
     Kernel,
     /// The archive with this index in [`Sizes::archives`].
     Archive(usize),
+    /// The signed program.
+    Program,
 }
 
 /// A medium without kernel, archives and overlay.
@@ -43,7 +45,10 @@ struct Segment {
 enum Content {
     Bytes(Vec<u8>),
     Source(Source, u64),
-    Overlay,
+    /// The overlay as an archive.
+    Archive,
+    /// The overlay as a file.
+    File,
 }
 
 /// Some bytes of a medium.
@@ -76,25 +81,17 @@ impl Template {
         let program = uki::Layout::new(&loaders.stub, sizes, arguments)?;
         let fat = fat::Layout::new(program.length);
         let configuration = isolinux_configuration(arguments);
-        let iso = iso::Layout::new(
-            &loaders.isolinux,
-            configuration.as_bytes(),
-            &loaders.ldlinux,
-            iso::EfiImage {
-                fat: fat.length(),
-                kernel: (fat.file_at() + program.kernel_at, sizes.kernel),
-                initrd: (fat.file_at() + program.initrd_at, program.initrd_length()),
-            },
-        )?;
-        let mut segments: Vec<Segment> = Vec::new();
-        let mut put = |at: u64, content: Content| segments.push(Segment { at, content });
-        for (at, bytes) in iso.parts {
-            put(at, Content::Bytes(bytes));
-        }
-        for (at, bytes) in fat.parts() {
-            put(iso.fat_at + at, Content::Bytes(bytes));
-        }
+        let bios = iso::Bios {
+            isolinux: &loaders.isolinux,
+            configuration: configuration.as_bytes(),
+            ldlinux: &loaders.ldlinux,
+            kernel: (fat.file_at() + program.kernel_at, sizes.kernel),
+            initrd: (fat.file_at() + program.initrd_at, program.initrd_length()),
+        };
+        let iso = iso::Layout::new(&iso::Efi { fat: fat.length() }, Some(&bios))?;
         let program_at = iso.fat_at + fat.file_at();
+        let mut segments = around(iso.parts, iso.fat_at, &fat);
+        let mut put = |at: u64, content: Content| segments.push(Segment { at, content });
         for (at, bytes) in program.parts {
             put(program_at + at, Content::Bytes(bytes));
         }
@@ -104,7 +101,23 @@ impl Template {
             put(at, Content::Source(Source::Archive(index), *size));
             at += size;
         }
-        put(program_at + program.overlay_at, Content::Overlay);
+        put(program_at + program.overlay_at, Content::Archive);
+        segments.sort_by_key(|segment| segment.at);
+        Ok(Self { segments, length: iso.length })
+    }
+
+    /// The medium that boots a signed program of this size by UEFI, unchanged. The overlay is a file next to it.
+    ///
+    /// # Errors
+    /// The program is too large.
+    pub fn signed(program: u64) -> Result<Self, TemplateError> {
+        let fat = fat::Layout::with_overlay(program);
+        let iso = iso::Layout::new(&iso::Efi { fat: fat.length() }, None)?;
+        let mut segments = around(iso.parts, iso.fat_at, &fat);
+        segments.extend([
+            Segment { at: iso.fat_at + fat.overlay_at(), content: Content::File },
+            Segment { at: iso.fat_at + fat.file_at(), content: Content::Source(Source::Program, program) },
+        ]);
         segments.sort_by_key(|segment| segment.at);
         Ok(Self { segments, length: iso.length })
     }
@@ -134,7 +147,8 @@ impl Template {
             let (from, until) = (at - segment.at, segment_end.min(end) - segment.at);
             pieces.push(match &segment.content {
                 Content::Bytes(bytes) => Piece::Bytes(part(bytes, from, until)),
-                Content::Overlay => Piece::Bytes(part(overlay.bytes(), from, until)),
+                Content::Archive => Piece::Bytes(part(overlay.archive(), from, until)),
+                Content::File => Piece::Bytes(part(overlay.file(), from, until)),
                 Content::Source(source, _) => {
                     Piece::Source { source: *source, offset: from, count: until - from }
                 }
@@ -153,9 +167,15 @@ impl Content {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Source(_, length) => *length,
-            Self::Overlay => OVERLAY as u64,
+            Self::Archive | Self::File => OVERLAY as u64,
         }
     }
+}
+
+/// Both file systems, without the files.
+fn around(iso: Vec<(u64, Vec<u8>)>, fat_at: u64, fat: &fat::Layout) -> Vec<Segment> {
+    let fat = fat.parts().into_iter().map(|(at, bytes)| (fat_at + at, bytes));
+    iso.into_iter().chain(fat).map(|(at, bytes)| Segment { at, content: Content::Bytes(bytes) }).collect()
 }
 
 fn part(bytes: &[u8], from: u64, until: u64) -> &[u8] {

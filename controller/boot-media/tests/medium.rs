@@ -1,5 +1,6 @@
 //! The medium, read by others: xorriso (ISO 9660), mtools (FAT), GNU cpio's format by hand.
 
+use boot_media::signed::{HEAD, arguments, obeyed, program};
 use boot_media::{Loaders, OVERLAY, Overlay, Piece, Sizes, Source, Template, TemplateError};
 use proptest::prelude::*;
 use std::path::Path;
@@ -9,6 +10,7 @@ use std::process::Command;
 const ISOLINUX: usize = 38_912;
 const LDLINUX: usize = 119_524;
 const STUB: usize = 83_297;
+const SECTIONS_END: u32 = 0x11400;
 const ARGUMENTS: &str = "anneal.ramdisk quiet console=ttyS0";
 
 fn filled(length: usize, seed: u8) -> Vec<u8> {
@@ -24,6 +26,10 @@ fn stub() -> Vec<u8> {
     put(0x80, b"PE\0\0");
     put(0x86, &8_u16.to_le_bytes());
     put(0x94, &240_u16.to_le_bytes());
+    put(0x98, &0x20b_u16.to_le_bytes());
+    // The only section that lies in the file ends before its symbols.
+    put(0x98 + 240 + 16, &(SECTIONS_END - 0x400).to_le_bytes());
+    put(0x98 + 240 + 20, &0x400_u32.to_le_bytes());
     put(0x98 + 56, &0x19300_u32.to_le_bytes());
     put(0x98 + 60, &0x400_u32.to_le_bytes());
     stub
@@ -36,6 +42,7 @@ fn loaders() -> Loaders {
 struct Whole {
     kernel: Vec<u8>,
     archives: Vec<Vec<u8>>,
+    program: Vec<u8>,
     template: Template,
     overlay: Overlay,
 }
@@ -45,6 +52,7 @@ fn whole(kernel: usize, archives: &[usize]) -> Whole {
     Whole {
         kernel: filled(kernel, 7),
         archives: archives.iter().zip(40..).map(|(size, seed)| filled(*size, seed)).collect(),
+        program: Vec::new(),
         template: Template::new(&loaders(), &sizes, ARGUMENTS).unwrap(),
         overlay: Overlay::new("anneal.boot-nonce=SECRET ipa-api-url=https://192.0.2.1:6385", None).unwrap(),
     }
@@ -61,6 +69,7 @@ impl Whole {
                     let from = match source {
                         Source::Kernel => &self.kernel,
                         Source::Archive(index) => &self.archives[index],
+                        Source::Program => &self.program,
                     };
                     let (at, count) = (usize::try_from(offset).unwrap(), usize::try_from(count).unwrap());
                     out.extend(&from[at..at + count]);
@@ -132,7 +141,7 @@ fn both_file_systems_show_the_same_kernel_and_initramfs() {
     let fat_at: u64 = efi_sector(&report) * 2048;
     let place = format!("{}@@{fat_at}", image.display());
     let program = run(Command::new("mtype").args(["-i", &place, "::/EFI/BOOT/BOOTX64.EFI"]));
-    let sections = sections(&program);
+    let sections = sections(&program, 2048);
     assert_eq!(sections[".linux"], whole.kernel);
     assert_eq!(sections[".initrd"], initrd);
     assert_eq!(sections[".cmdline"], ARGUMENTS.as_bytes());
@@ -148,7 +157,7 @@ fn efi_sector(report: &str) -> u64 {
 }
 
 /// Sections by the headers that were added.
-fn sections(program: &[u8]) -> std::collections::BTreeMap<String, Vec<u8>> {
+fn sections(program: &[u8], alignment: usize) -> std::collections::BTreeMap<String, Vec<u8>> {
     let number = |at: usize| u32::from_le_bytes(program[at..at + 4].try_into().unwrap()) as usize;
     let table = 0x98 + 240 + 8 * 40;
     assert_eq!(u16::from_le_bytes(program[0x86..0x88].try_into().unwrap()), 12);
@@ -158,12 +167,70 @@ fn sections(program: &[u8]) -> std::collections::BTreeMap<String, Vec<u8>> {
         .map(|at| {
             let name = String::from_utf8_lossy(&program[at..at + 8]).trim_end_matches('\0').to_owned();
             let (length, address, place) = (number(at + 8), number(at + 12), number(at + 20));
-            assert!(address >= end_of_last && address % 4096 == 0 && place % 2048 == 0, "{name}");
+            assert!(address >= end_of_last && address % 4096 == 0 && place % alignment == 0, "{name}");
             end_of_last = address + length;
             assert!(number(0x98 + 56) >= end_of_last, "{name} is outside of the image");
             (name, program[place..place + length].to_vec())
         })
         .collect()
+}
+
+/// What is signed is all that is loaded, and the controllers that are obeyed can be read from it.
+#[test]
+fn a_program_to_sign_has_no_gaps_and_names_its_controllers() {
+    let pins = ["ab", "CD"].map(|digits| format!("sha256:{}", digits.repeat(32))).to_vec();
+    let line = arguments(&pins, "console=ttyS0").unwrap();
+    let (kernel, initrd) = (filled(100_001, 7), filled(200_003, 8));
+    let mut made = program(&stub(), &kernel, &initrd, &line).unwrap();
+    let sections = sections(&made, 512);
+    assert_eq!((&sections[".linux"], &sections[".initrd"]), (&kernel, &initrd));
+    assert_eq!(sections[".cmdline"], line.as_bytes());
+    let number = |at: usize| u32::from_le_bytes(made[at..at + 4].try_into().unwrap()) as usize;
+    let headers = (0..12).map(|index| 0x98 + 240 + 40 * index);
+    let mut end = 0x400;
+    for at in headers.filter(|at| number(at + 16) > 0) {
+        assert_eq!(number(at + 20), end, "a gap before the section at {at}");
+        end += number(at + 16);
+    }
+    assert_eq!(end, made.len());
+
+    assert!(obeyed(&made).unwrap_err().to_string().contains("it is not signed"));
+    made[0x98 + 148] = 1;
+    let head = &made[..made.len().min(usize::try_from(HEAD).unwrap())];
+    let lower: Vec<String> = pins.iter().map(|pin| pin.to_lowercase()).collect();
+    assert_eq!(obeyed(head).unwrap(), lower);
+    assert!(obeyed(&made[..SECTIONS_END as usize]).unwrap_err().to_string().contains("cannot be read"));
+    for (pins, more) in [(&[][..], ""), (&["sha256:ab".to_owned()], ""), (&pins, "anneal.obeys=x")] {
+        assert_eq!(arguments(pins, more), Err(TemplateError::Pins));
+    }
+}
+
+/// Read by others: the program unchanged, and the overlay where systemd's stub looks for it.
+#[test]
+fn the_medium_of_a_signed_program_shows_it_unchanged_and_the_overlay_next_to_it() {
+    let signed = filled(3_000_001, 9);
+    let whole = Whole {
+        template: Template::signed(signed.len() as u64).unwrap(),
+        program: signed.clone(),
+        ..whole(1, &[])
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("medium.iso");
+    std::fs::write(&image, whole.all()).unwrap();
+    let report =
+        run(Command::new("xorriso").args(["-indev", image.to_str().unwrap(), "-report_el_torito", "plain"]));
+    let report = String::from_utf8(report).unwrap();
+    assert!(report.contains("UEFI") && !report.contains("BIOS"), "{report}");
+    let place = format!("{}@@{}", image.display(), efi_sector(&report) * 2048);
+    let file = |path: &str| run(Command::new("mtype").args(["-i", &place, path]));
+    assert!(file("::/EFI/BOOT/BOOTX64.EFI") == signed);
+    let overlay = file("::/EFI/BOOT/BOOTX64.EFI.extra.d/anneal.cred");
+    assert_eq!(overlay.len(), OVERLAY);
+    let text = String::from_utf8(overlay).unwrap();
+    assert!(text.trim_end().starts_with(r#"{"parameters":"anneal.boot-nonce=SECRET"#), "{text}");
+    assert!(matches!(Template::signed(40 << 20), Err(TemplateError::TooLarge(_))));
+    let part = whole.bytes(1_000_000, 12_345);
+    assert!(part == whole.all()[1_000_000..1_012_345]);
 }
 
 /// Issue 19: at most 500 kB beyond kernel and initramfs, also with those that are in use.

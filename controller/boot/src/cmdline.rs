@@ -1,5 +1,6 @@
 //! The kernel command line of the ramdisk.
 
+use boot_media::signed::{KERNEL, RAMDISK};
 use std::net::IpAddr;
 
 /// The parameters of the ramdisk. Text fields must not contain white space or control characters; see
@@ -45,9 +46,6 @@ fn word(name: &'static str, text: &str) -> Result<(), CmdlineError> {
 
 /// The kernel command line with which a node boots the ramdisk (without `BOOTIF=` and `initrd=`, which
 /// the iPXE script adds).
-///
-/// `cryptomgr.notests` and `random.trust_cpu=on` save seconds of boot time; `panic=-1` restarts a
-/// ramdisk whose init died instead of leaving the node hung.
 ///
 /// # Errors
 /// A parameter that cannot be one word of a command line, naming it.
@@ -97,11 +95,11 @@ pub fn boot_parameters(params: &RamdiskParams) -> Result<String, CmdlineError> {
 /// # Errors
 /// As [`ramdisk_cmdline`].
 pub fn kernel_arguments(params: &RamdiskParams) -> Result<String, CmdlineError> {
-    let mut args = vec!["anneal.ramdisk".to_owned()];
+    let mut args = vec![RAMDISK.to_owned()];
     if !params.verbose {
         args.push("quiet".to_owned());
     }
-    args.push("cryptomgr.notests random.trust_cpu=on panic=-1".to_owned());
+    args.push(KERNEL.to_owned());
     for console in &params.consoles {
         word("console", console)?;
         args.push(format!("console={console}"));

@@ -62,7 +62,11 @@ async fn running() -> Running {
         initramfs: dir.path().join("missing"),
         rescue: dir.path().join("login"),
         loader_dir: dir.path().to_owned(),
-        medium: MediumConfig { loader_dir: dir.path().to_owned(), arguments: String::new() },
+        medium: MediumConfig {
+            loader_dir: dir.path().to_owned(),
+            arguments: String::new(),
+            signed_uki: None,
+        },
     };
     let directory = Arc::new(Directory::default());
     let http = Http::bind(config, directory.clone(), clients()).await.unwrap();

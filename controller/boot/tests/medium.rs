@@ -1,7 +1,7 @@
 //! Boot media over a real socket on loopback: whole, by HEAD and in ranges, as BMCs read them.
 
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -47,6 +47,11 @@ fn stub() -> Vec<u8> {
 
 /// The URL of the media, and what ends the service.
 async fn serving(dir: &Path) -> (String, tokio_util::sync::DropGuard) {
+    serving_program(dir, None).await
+}
+
+/// The same, with a signed program.
+async fn serving_program(dir: &Path, signed_uki: Option<PathBuf>) -> (String, tokio_util::sync::DropGuard) {
     let file = |name: &str, content: &[u8]| std::fs::write(dir.join(name), content).unwrap();
     file("isolinux.bin", &[1; 100]);
     file("ldlinux.c32", &[2; 100]);
@@ -61,7 +66,7 @@ async fn serving(dir: &Path) -> (String, tokio_util::sync::DropGuard) {
         initramfs: dir.join("initramfs"),
         rescue: dir.join("rescue"),
         loader_dir: dir.to_owned(),
-        medium: MediumConfig { loader_dir: dir.to_owned(), arguments: "quiet".to_owned() },
+        medium: MediumConfig { loader_dir: dir.to_owned(), arguments: "quiet".to_owned(), signed_uki },
     };
     let places = Places::new("boot", Limits { total: 16, per_address: 8 });
     let clients = Clients { timeouts: Timeouts::default(), places, operators: None };
@@ -108,6 +113,26 @@ async fn a_medium_is_the_same_whole_and_in_ranges() {
     std::fs::write(dir.path().join("vmlinuz"), [b'K'; 900_001]).unwrap();
     let newer = client.head(&medium).send().await.unwrap();
     assert_ne!(newer.headers()[ETAG], head.headers()[ETAG], "a kernel was replaced");
+}
+
+#[tokio::test]
+async fn a_signed_program_is_served_unchanged_with_the_overlay_next_to_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let program: Vec<u8> = (0..500_001_u32).map(|at| (at % 251).to_le_bytes()[0]).collect();
+    let file = dir.path().join("anneal.efi");
+    std::fs::write(&file, &program).unwrap();
+    let (url, _stop) = serving_program(dir.path(), Some(file.clone())).await;
+    let (client, medium) = (client(), format!("{url}/{NAME}"));
+    let answer = client.get(&medium).send().await.unwrap();
+    let tag = answer.headers()[ETAG].clone();
+    let whole = answer.bytes().await.unwrap();
+    let holds = |wanted: &[u8]| whole.windows(wanted.len()).any(|part| part == wanted);
+    assert!(holds(&program) && holds(br#"{"parameters":"anneal.boot-nonce=SECRET"}"#));
+    assert!(!holds(&[b'k'; 1000]) && !holds(&[b'i'; 1000]), "kernel and initramfs are in the program alone");
+    assert_eq!(client.get(format!("{url}/rescue.iso")).send().await.unwrap().status(), 500);
+    std::fs::write(&file, [&program[..], b"more"].concat()).unwrap();
+    let newer = client.head(&medium).send().await.unwrap();
+    assert_ne!(newer.headers()[ETAG], tag, "the program was replaced");
 }
 
 #[tokio::test]

@@ -83,7 +83,11 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
         initramfs: boot.initramfs.clone(),
         rescue: boot.rescue.clone(),
         loader_dir: boot.loader_dir.clone(),
-        medium: MediumConfig { loader_dir: boot.medium_loader_dir.clone(), arguments: arguments.clone() },
+        medium: MediumConfig {
+            loader_dir: boot.medium_loader_dir.clone(),
+            arguments: arguments.clone(),
+            signed_uki: boot.signed_uki().map(Into::into),
+        },
     };
     let known = leases.clone();
     let lease_of = Arc::new(move |mac| known.address_of(mac));

@@ -2,8 +2,8 @@
 
 use crate::node_media::NodeMedia;
 use api::{
-    BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
-    Validity,
+    BootDevice, BootMediumKind, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId,
+    InterfaceChoice, Validity,
 };
 use async_trait::async_trait;
 use bmc::{Bmc, BmcError, Builtin, Drivers, ErrorKind};
@@ -187,9 +187,9 @@ impl DriverQueries for BmcDrivers {
         done.map_err(|error| lacking(node, "detach_virtual_media", error))
     }
 
-    fn boot_medium(&self, node: &Node) -> Result<(), String> {
+    fn boot_medium(&self, node: &Node) -> Result<BootMediumKind, String> {
         let media = self.media.as_ref().ok_or("this controller serves no boot media")?;
-        media.check(node).map(drop)
+        media.check(node).map(|_| media.kind())
     }
 
     async fn erase_plan(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError> {

@@ -135,8 +135,8 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let metrics = Metrics::new(clock.clone(), members.clone());
     let (store, for_agents) = (metrics.store(own_store.clone()), metrics.store(database.for_agents()));
     let images = image_store::open(&config, &identity, store.clone(), members.clone())?;
-    let agents = agent_client(&config, &images);
-    let (bmcs, media, remarks) = (open_bmcs(&config), NodeMedia::of(&config), store::Remarks::default());
+    let (agents, remarks) = (agent_client(&config, &images), store::Remarks::default());
+    let (bmcs, media) = (open_bmcs(&config), NodeMedia::of(&config, members.agent_api()));
     let app = api::App {
         store: store.clone(),
         clock: clock.clone(),

@@ -3,13 +3,16 @@
 
 use crate::config::Config;
 use agent_protocol::boot_medium::StaticNetwork;
-use boot_media::static_network;
+use api::BootMediumKind;
+use boot_media::{signed, static_network};
 use conductor::BootMedia;
 use model::boot::{BootNonce, RamdiskAgent};
 use model::boot_medium::MediumKind;
-use model::{Node, boot_medium};
+use model::{AgentApi, Node, RunKind, boot_medium};
+use std::fs::File;
+use std::io::Read;
 use std::net::{Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Files of [`crate::config::Boot::medium_loader_dir`].
 const LOADERS: [&str; 3] = ["isolinux.bin", "ldlinux.c32", "linuxx64.efi.stub"];
@@ -20,13 +23,26 @@ pub struct NodeMedia {
     /// Where boot HTTP is served, IPv4 first; nowhere: it is switched off.
     served_at: Vec<SocketAddr>,
     loader_dir: PathBuf,
+    signed_uki: Option<PathBuf>,
+    /// SHA-256 of the certificate that agents see; `None` without TLS.
+    pin_sha256: Option<String>,
 }
 
 impl NodeMedia {
-    /// As configured.
-    pub fn of(config: &Config) -> Self {
-        let served_at = config.boot.http_addresses().collect();
-        Self { served_at, loader_dir: config.boot.medium_loader_dir.clone() }
+    /// As configured, for agents that reach this controller there.
+    pub fn of(config: &Config, reached_at: Option<&AgentApi>) -> Self {
+        let boot = &config.boot;
+        Self {
+            served_at: boot.http_addresses().collect(),
+            loader_dir: boot.medium_loader_dir.clone(),
+            signed_uki: boot.signed_uki().map(Into::into),
+            pin_sha256: reached_at.and_then(|api| api.pin_sha256.clone()),
+        }
+    }
+
+    /// What the media boot.
+    pub fn kind(&self) -> BootMediumKind {
+        if self.signed_uki.is_some() { BootMediumKind::Signed } else { BootMediumKind::Unsigned }
     }
 
     /// Whether the node can be booted from a medium, as far as can be known without its BMC. Base URL of boot HTTP for who reads
@@ -40,10 +56,9 @@ impl NodeMedia {
             "this controller serves no boot media ([boot] enabled), from which the boot interfaces redfish-virtual-media and \
              redfish-https boot nodes",
         )?;
-        if let Some(name) = LOADERS.into_iter().find(|name| !self.loader_dir.join(name).is_file()) {
-            return Err(format!(
-                "boot.medium_loader_dir of the controller's configuration has no file {name} (`cargo xtask image` makes it)"
-            ));
+        match &self.signed_uki {
+            Some(program) => check_program(program, self.pin_sha256.as_deref())?,
+            None => self.check_loaders()?,
         }
         if RamdiskAgent::of(&node.properties) == RamdiskAgent::IronicPythonAgent {
             return Err(
@@ -59,11 +74,46 @@ impl NodeMedia {
         network(node)?;
         Ok(format!("http://{served_at}"))
     }
+
+    fn check_loaders(&self) -> Result<(), String> {
+        match LOADERS.into_iter().find(|name| !self.loader_dir.join(name).is_file()) {
+            Some(name) => Err(format!(
+                "boot.medium_loader_dir of the controller's configuration has no file {name} (`cargo xtask image` makes it)"
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether the program is signed and obeys the controller with this certificate. Whether a firmware accepts the signature cannot be
+/// known here.
+fn check_program(program: &Path, pin_sha256: Option<&str>) -> Result<(), String> {
+    let shown = program.display();
+    let mut head = Vec::new();
+    File::open(program)
+        .and_then(|file| file.take(signed::HEAD).read_to_end(&mut head))
+        .map_err(|error| format!("boot.signed_uki {shown}: {error} (`cargo xtask image --sign` makes it)"))?;
+    let obeyed = signed::obeyed(&head).map_err(|error| format!("boot.signed_uki {shown}: {error}"))?;
+    let Some(pin) = pin_sha256.map(|pin| format!("sha256:{}", pin.to_ascii_lowercase())) else {
+        return Err("boot.signed_uki obeys controllers by their certificates, and this one has none: agents reach it by plain \
+                    HTTP"
+            .to_owned());
+    };
+    if obeyed.contains(&pin) {
+        return Ok(());
+    }
+    Err(format!(
+        "boot.signed_uki {shown} does not obey this controller: it was signed without the pin of its certificate, {pin}"
+    ))
 }
 
 impl BootMedia for NodeMedia {
     fn url(&self, node: &Node, nonce: &BootNonce) -> Result<String, String> {
         let base_url = self.check(node)?;
+        // The API refuses the verb; this is for a configuration that was changed since.
+        if self.signed_uki.is_some() && node.run.as_ref().is_some_and(|run| run.kind == RunKind::Rescue) {
+            return Err("boot.signed_uki has no login for a rescue".to_owned());
+        }
         Ok(format!("{base_url}/boot/media/{}", boot_medium::file_name(node.uuid, nonce)))
     }
 }
@@ -95,7 +145,57 @@ mod tests {
             std::fs::write(dir.join(name), "x").unwrap();
         }
         let served_at = ["192.0.2.1:8089", "[2001:db8::1]:8089"].map(|at| at.parse().unwrap());
-        NodeMedia { served_at: served_at.to_vec(), loader_dir: dir.to_owned() }
+        NodeMedia {
+            served_at: served_at.to_vec(),
+            loader_dir: dir.to_owned(),
+            signed_uki: None,
+            pin_sha256: Some("AB".repeat(32)),
+        }
+    }
+
+    /// A signed program, as far as its headers go.
+    fn program(line: &str, is_signed: bool) -> Vec<u8> {
+        let mut program = vec![0; 4096];
+        let mut put = |at: usize, bytes: &[u8]| program[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0x3c, &0x80_u32.to_le_bytes());
+        put(0x80, b"PE\0\0");
+        put(0x86, &1_u16.to_le_bytes());
+        put(0x94, &240_u16.to_le_bytes());
+        put(0x98, &0x20b_u16.to_le_bytes());
+        put(0x98 + 148, &u32::from(is_signed).to_le_bytes());
+        put(0x188, b".cmdline");
+        put(0x188 + 8, &u32::try_from(line.len()).unwrap().to_le_bytes());
+        put(0x188 + 20, &1024_u32.to_le_bytes());
+        put(1024, line.as_bytes());
+        program
+    }
+
+    #[test]
+    fn a_signed_ramdisk_that_does_not_obey_this_controller_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("anneal.efi");
+        let media = NodeMedia { signed_uki: Some(file.clone()), ..media(dir.path()) };
+        let mut node = Node::enrolled(Uuid::from_u128(7), "redfish", Timestamp(0));
+        let list =
+            |digits: &str| format!("anneal.obeys=sha256:{},sha256:{}", "cd".repeat(32), digits.repeat(32));
+        let says = |media: &NodeMedia, bytes: &[u8], node: &Node| {
+            std::fs::write(&file, bytes).unwrap();
+            media
+                .url(node, &BootNonce::fresh())
+                .map_err(|why| why.replace(&file.display().to_string(), "FILE"))
+        };
+        assert!(media.check(&node).unwrap_err().contains("cargo xtask image --sign"), "no file");
+        assert!(says(&media, &program(&list("ab"), true), &node).is_ok());
+        let foreign = says(&media, &program(&list("ef"), true), &node).unwrap_err();
+        assert!(foreign.contains("FILE does not obey this controller") && foreign.contains(&"ab".repeat(32)));
+        let unsigned = says(&media, &program(&list("ab"), false), &node).unwrap_err();
+        assert!(unsigned.contains("it is not signed"), "{unsigned}");
+        let none = says(&media, &program("quiet", true), &node).unwrap_err();
+        assert!(none.contains("names no controllers"), "{none}");
+        let plain = NodeMedia { pin_sha256: None, ..media.clone() };
+        assert!(says(&plain, &program(&list("ab"), true), &node).unwrap_err().contains("plain HTTP"));
+        node.run = Some(model::Run::new(RunKind::Rescue, Timestamp(0)));
+        assert!(says(&media, &program(&list("ab"), true), &node).unwrap_err().contains("no login"));
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl AgentStore for SqliteStore {
     async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
         let token = token.to_owned();
         let record = move |change: &mut Change<'_>| contact::record_heartbeat(change, node, &token, beat);
-        self.writer.write_node(node, record).await
+        self.writer.write_node_in_one_statement(node, record).await
     }
 
     async fn refuse_unsigned(&self, node: Uuid, token: &str, agent: UnsignedAgent) -> Result<()> {

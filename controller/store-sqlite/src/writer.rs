@@ -8,13 +8,14 @@
 //!
 //! While one transaction is written to the disk, further calls queue up, and all of them go into the next one: a
 //! hundred heartbeats cost one sync of the log. Each has its own savepoint, so a rejected one changes nothing and does not
-//! affect the others; a call that is alone has the transaction. No call is answered before the commit; if it fails, every call in it returns that error, also
+//! affect the others; a call that is alone has the transaction, and one that changes something in its last statement only
+//! needs no savepoint: SQLite undoes a statement that fails. No call is answered before the commit; if it fails, every call in it returns that error, also
 //! the rejected ones (the reason for the rejection may have been undone).
 
 use crate::log_space;
 use crate::node_cache::{Cached, NodeCache};
 use crate::written::Written;
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior, ffi};
 use std::collections::HashSet;
 use std::ops::Deref;
 use std::path::Path;
@@ -93,6 +94,8 @@ impl Deref for Change<'_> {
 
 /// A call on its way through the writer.
 trait Job: Send {
+    /// Whether nothing that it wrote stands when it is rejected, even without a savepoint.
+    fn is_one_statement(&self) -> bool;
     /// Do the work; what it wrote. `None`: it was rejected, and what it did must be undone.
     fn run(&mut self, connection: &Connection, before: &Before<'_>) -> Option<Vec<Written>>;
     /// The transaction ended like this: ring and answer.
@@ -100,6 +103,7 @@ trait Job: Send {
 }
 
 struct Call<T, W> {
+    is_one_statement: bool,
     work: Option<W>,
     outcome: Option<(Result<T>, Vec<Uuid>)>,
     reply: oneshot::Sender<Result<T>>,
@@ -110,6 +114,10 @@ where
     T: Send,
     W: FnOnce(&mut Change<'_>) -> Result<T> + Send,
 {
+    fn is_one_statement(&self) -> bool {
+        self.is_one_statement
+    }
+
     fn run(&mut self, connection: &Connection, before: &Before<'_>) -> Option<Vec<Written>> {
         let work = self.work.take()?;
         let mut change = Change { connection, rings: Vec::new(), written: Vec::new(), before };
@@ -161,17 +169,29 @@ impl Writer {
         node: Uuid,
         work: impl FnOnce(&mut Change<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let ringing = move |change: &mut Change<'_>| {
-            let done = work(change)?;
-            change.ring(node);
-            Ok(done)
-        };
-        self.write(ringing).await
+        self.write(ringing(node, work)).await
+    }
+
+    /// As [`Writer::write_node`], for `work` whose last act is the only statement that writes.
+    pub async fn write_node_in_one_statement<T: Send + 'static>(
+        &self,
+        node: Uuid,
+        work: impl FnOnce(&mut Change<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.queue(true, ringing(node, work)).await
     }
 
     /// Queue `work` and wait until it is committed. It is done even if the future is dropped meanwhile.
     pub async fn write<T: Send + 'static>(
         &self,
+        work: impl FnOnce(&mut Change<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.queue(false, work).await
+    }
+
+    async fn queue<T: Send + 'static>(
+        &self,
+        is_one_statement: bool,
         work: impl FnOnce(&mut Change<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let ended = || StoreError::failed("the writer thread has ended");
@@ -182,9 +202,21 @@ impl Writer {
             )));
         }
         let (reply, answer) = oneshot::channel();
-        let call = Call { work: Some(work), outcome: None, reply };
+        let call = Call { is_one_statement, work: Some(work), outcome: None, reply };
         self.queue.as_ref().ok_or_else(ended)?.send(Box::new(call)).map_err(|_| ended())?;
         answer.await.map_err(|_| ended())?
+    }
+}
+
+/// `work`, and ring for `node` once it is committed.
+fn ringing<T>(
+    node: Uuid,
+    work: impl FnOnce(&mut Change<'_>) -> Result<T>,
+) -> impl FnOnce(&mut Change<'_>) -> Result<T> {
+    move |change| {
+        let done = work(change)?;
+        change.ring(node);
+        Ok(done)
     }
 }
 
@@ -251,13 +283,7 @@ fn commit(
         }
     } else {
         for job in batch {
-            let savepoint = transaction.savepoint()?;
-            let Some(wrote) = job.run(&savepoint, &before) else {
-                // The default of a savepoint that is neither committed nor kept is to be rolled back.
-                savepoint.finish()?;
-                continue;
-            };
-            savepoint.commit()?;
+            let Some(wrote) = run_apart(&mut transaction, job.as_mut(), &before)? else { continue };
             before.written.extend(wrote.iter().filter_map(Written::node));
             before.all_written |= wrote.iter().any(|written| written.node().is_none());
             written.extend(wrote);
@@ -271,6 +297,30 @@ fn commit(
     #[cfg(feature = "fault-points")]
     crate::fault::after_commit();
     Ok(())
+}
+
+/// Run one of several jobs of a transaction. One that is rejected leaves nothing.
+fn run_apart(
+    transaction: &mut Transaction<'_>,
+    job: &mut dyn Job,
+    before: &Before<'_>,
+) -> rusqlite::Result<Option<Vec<Written>>> {
+    if job.is_one_statement() {
+        let wrote = job.run(transaction, before);
+        if transaction.is_autocommit() {
+            // On a full disk SQLite undoes all by itself, what the others wrote, too.
+            return Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_ABORT_ROLLBACK), None));
+        }
+        return Ok(wrote);
+    }
+    let savepoint = transaction.savepoint()?;
+    let Some(wrote) = job.run(&savepoint, before) else {
+        // The default of a savepoint that is neither committed nor kept is to be rolled back.
+        savepoint.finish()?;
+        return Ok(None);
+    };
+    savepoint.commit()?;
+    Ok(Some(wrote))
 }
 
 #[cfg(test)]
@@ -358,6 +408,49 @@ mod tests {
         assert!(matches!(half.await, Err(StoreError::Stale(_))));
         assert_eq!(rows(&writer).await.unwrap(), 0);
         assert!(ears.try_recv().is_err());
+    }
+
+    /// A statement that fails is undone by SQLite, without a savepoint, and nothing else in the transaction is.
+    #[tokio::test]
+    async fn a_call_of_one_statement_fails_alone() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE child (id INTEGER CHECK (id < 10));").unwrap();
+        let bell = Bell::new();
+        let mut ears = bell.listen();
+        let writer =
+            Arc::new(Writer::spawn(connection, bell, NodeCache::new(0), Arc::default(), ()).unwrap());
+        let (begin, begun) = oneshot::channel();
+        let (open, gate) = mpsc::channel::<()>();
+        let holder = writer.clone();
+        let held = tokio::spawn(async move {
+            let work = move |_: &mut Change<'_>| {
+                let _ = begin.send(());
+                gate.recv().map_err(failed("waiting"))
+            };
+            holder.write(work).await
+        });
+        begun.await.unwrap();
+        let insert = |sql: &'static str| {
+            let work = move |change: &mut Change<'_>| change.execute(sql, []).map_err(failed("inserting"));
+            writer.write_node_in_one_statement(Uuid::nil(), work)
+        };
+        let (first, bad, last, ()) = tokio::join!(
+            biased;
+            insert("INSERT INTO child VALUES (1)"),
+            // The first two rows are written before the third is refused.
+            insert("INSERT INTO child VALUES (2), (3), (10)"),
+            insert("INSERT INTO child VALUES (4)"),
+            async { open.send(()).unwrap() },
+        );
+        held.await.unwrap().unwrap();
+        assert_eq!((first.unwrap(), last.unwrap()), (1, 1));
+        let why = bad.unwrap_err().chain();
+        assert!(why.contains("CHECK"), "{why}");
+        assert_eq!(rows(&writer).await.unwrap(), 2, "nothing of the refused one is there");
+        assert_eq!(
+            (ears.try_recv().is_ok(), ears.try_recv().is_ok(), ears.try_recv().is_ok()),
+            (true, true, false)
+        );
     }
 
     /// A call that is queued is done even if its caller gives up, and dropping the writer waits for it.

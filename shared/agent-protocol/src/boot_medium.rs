@@ -9,6 +9,24 @@ pub const PARAMETERS: &str = "etc/anneal/boot-parameters";
 /// File with a [`StaticNetwork`] in JSON. Where it is, the ramdisk makes this network and no other.
 pub const NETWORK: &str = "etc/anneal/network.json";
 
+/// Kernel parameter of a signed ramdisk: the certificates of the controllers that it obeys, `sha256:` and 64 hexadecimal digits
+/// each, separated by commas. It counts on the kernel command line alone, which is signed.
+pub const OBEYS: &str = "anneal.obeys";
+
+/// Where the ramdisk finds an [`OverlayFile`] in JSON, if a signed ramdisk was booted from a medium: systemd's stub puts the file of this
+/// name from next to its program there. Nothing signs it.
+pub const OVERLAY_FILE: &str = ".extra/credentials/anneal.cred";
+
+/// What a boot medium passes to a signed ramdisk. Without `Debug`: it contains a nonce.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverlayFile {
+    /// In the form of a kernel command line. Contains the nonce of the boot.
+    pub parameters: String,
+    /// The network of the node, if it has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<StaticNetwork>,
+}
+
 /// The network of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StaticNetwork {

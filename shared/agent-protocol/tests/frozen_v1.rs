@@ -2,7 +2,9 @@
 //! what Anneal adds to them. Never edit a line here: a peer of an older version depends on it.
 //! Add lines when a message grows.
 
-use agent_protocol::boot_medium::{BondMode, HashPolicy, NETWORK, PARAMETERS, StaticNetwork};
+use agent_protocol::boot_medium::{
+    BondMode, HashPolicy, NETWORK, OBEYS, OVERLAY_FILE, OverlayFile, PARAMETERS, StaticNetwork,
+};
 use agent_protocol::command::{Addition, CommandList, CommandRequest, CommandStatus};
 use agent_protocol::deployment::{BootEntries, WrittenDisk};
 use agent_protocol::heartbeat::Heartbeat;
@@ -248,4 +250,12 @@ fn network_of_a_boot_medium_with_bond_vlan_and_ipv6() {
     for policy in ["layer2", "layer2+3", "encap2+3", "encap3+4", "vlan+srcmac"] {
         exact::<HashPolicy>(&format!("{policy:?}"));
     }
+}
+
+#[test]
+fn overlay_of_a_signed_ramdisk() {
+    let alone = exact::<OverlayFile>(r#"{"parameters":"ipa-api-url=https://10.0.0.1:6385"}"#);
+    assert!(alone.network.is_none());
+    exact::<OverlayFile>(r#"{"parameters":"","network":{"interfaces":[],"dns":["10.0.0.2"]}}"#);
+    assert_eq!((OBEYS, OVERLAY_FILE), ("anneal.obeys", ".extra/credentials/anneal.cred"));
 }

@@ -5,7 +5,9 @@
 //! `/init`, the agent, which finds disks and nothing else.
 //!
 //! Content and memory of the drives are outside of the machine, where they outlive its power and can be looked at:
-//! QEMU's `ivshmem-plain` devices in the order of the bus, first one for the memory of all drives, then one for each.
+//! QEMU's `ivshmem-plain` devices in the order of the bus, first one for the memory of all drives, then one for each. A kernel that
+//! is locked down does not map devices: with `drives=own` content and memory are files of the ramdisk, which are seen by
+//! reads of the drives alone.
 
 use crate::clock::Real;
 use crate::drive::Drive;
@@ -33,6 +35,10 @@ pub const MODULES: &str = "/rig/modules";
 const READY: &str = "drives are plugged in";
 /// Memory of one drive.
 const PAGE: usize = 4096;
+/// On the kernel's command line: content and memory are in the ramdisk.
+const OWN: &str = "drives=own";
+/// Content of each drive then, in bytes.
+const OWN_CONTENT: usize = 8 << 20;
 /// Vendor and device of ivshmem.
 const IVSHMEM: [&str; 2] = ["0x1af4", "0x1110"];
 
@@ -72,13 +78,14 @@ pub fn serve() -> Result<()> {
     let line = fs::read_to_string("/proc/cmdline").context("/proc/cmdline")?;
     let words = line.split_whitespace().filter_map(|word| word.strip_prefix("drive="));
     let specs = words.map(Spec::parse).collect::<Result<Vec<_>>>()?;
-    let mut memories = memories()?.into_iter();
-    let kept = Arc::new(memories.next().context("no ivshmem device for the memory of the drives")?);
+    let is_own = line.split_whitespace().any(|word| word == OWN);
+    let memories = if is_own { own_memories(specs.len()) } else { memories() };
+    let mut memories = memories?.into_iter();
+    let kept = Arc::new(memories.next().context("nothing for the memory of the drives")?);
     let mut servers = Vec::new();
     for (index, spec) in specs.into_iter().enumerate() {
         let name = spec.serial.clone();
-        let content =
-            memories.next().with_context(|| format!("no ivshmem device for the content of {name}"))?;
+        let content = memories.next().with_context(|| format!("nothing for the content of {name}"))?;
         let medium = Shared { size: content.len(), map: Arc::new(content), start: 0 };
         let kept = Shared { map: Arc::clone(&kept), start: index * PAGE, size: PAGE };
         let drive = Drive::new(spec, Box::new(medium), Box::new(kept), Box::new(Real::default()));
@@ -113,6 +120,25 @@ fn load_modules() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Files of the ramdisk: the memory of so many drives, then a content for each that is not all the same.
+fn own_memories(drives: usize) -> Result<Vec<Map>> {
+    let make = |name: String, length: usize| -> Result<Map> {
+        let path = Path::new(MODULES).with_file_name(name);
+        let file = File::options().read(true).write(true).create_new(true).open(&path);
+        let file = file.with_context(|| path.display().to_string())?;
+        file.set_len(length as u64)?;
+        Ok(Map::new(&file, length)?)
+    };
+    let mut memories = vec![make("kept".to_owned(), drives.max(1) * PAGE)?];
+    let content: Vec<u8> = (0..OWN_CONTENT).map(|at| (at % 251).to_le_bytes()[0]).collect();
+    for drive in 0..drives {
+        let memory = make(format!("content{drive}"), OWN_CONTENT)?;
+        memory.write(0, &content);
+        memories.push(memory);
+    }
+    Ok(memories)
 }
 
 /// The memories that QEMU shares, in the order of the bus.

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -14,7 +12,7 @@ use tokio::process::Command;
 
 use crate::binaries::{binary, image_dir};
 use crate::process::{Daemon, leashed};
-use crate::wait;
+use crate::{tls, wait};
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// Ironic's newest microversion that the API is asked with.
@@ -309,9 +307,6 @@ impl Controller {
 
 /// `sha256:…` of the DER in a PEM file with one certificate.
 fn pin(file: &Path) -> Result<String> {
-    let pem = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let body: String = pem.lines().filter(|line| !line.starts_with("-----")).collect();
-    let der = STANDARD.decode(body).with_context(|| format!("{} is no PEM", file.display()))?;
-    let hex: String = Sha256::digest(der).iter().map(|b| format!("{b:02x}")).collect();
+    let hex: String = Sha256::digest(tls::der(file)?).iter().map(|b| format!("{b:02x}")).collect();
     Ok(format!("sha256:{hex}"))
 }

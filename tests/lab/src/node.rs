@@ -6,9 +6,12 @@ use anyhow::{Context, Result, ensure};
 
 use crate::disk::{Bus, DiskSpec};
 use crate::trunk::TrunkNic;
+use crate::uefi_variables::{self, SecureBootKeys};
 
 /// UEFI firmware of Debian's `ovmf`, without Secure Boot.
 const OVMF_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
+/// The one with Secure Boot, which keeps its variables from the operating system by system management mode.
+const OVMF_SECURE_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.secboot.fd";
 /// Its empty variable store; every node gets a copy.
 const OVMF_VARS: &str = "/usr/share/OVMF/OVMF_VARS_4M.fd";
 
@@ -63,6 +66,8 @@ pub struct NodeSpec {
     pub dir: PathBuf,
     /// How its BMC's virtual CD looks to it.
     pub cd_bus: CdBus,
+    /// The keys that a UEFI firmware has; with them Secure Boot is on.
+    pub secure_boot: Option<SecureBootKeys>,
     /// More QEMU options, as they are.
     pub extra: Vec<String>,
 }
@@ -91,6 +96,7 @@ impl NodeSpec {
             disks: Vec::new(),
             dir,
             cd_bus: CdBus::default(),
+            secure_boot: None,
             extra: Vec::new(),
         };
         let socket = spec.qmp_socket();
@@ -133,12 +139,15 @@ impl NodeSpec {
     /// on a real board.
     ///
     /// # Errors
-    /// When OVMF is not installed or the directory cannot be written.
+    /// When OVMF is not installed, the directory cannot be written, or a key cannot be read.
     pub fn ensure_files(&self) -> Result<()> {
         let variables = self.uefi_variables();
         if self.firmware.is_uefi() && !variables.exists() {
             std::fs::copy(OVMF_VARS, &variables)
                 .with_context(|| format!("cannot copy {OVMF_VARS} (Debian package ovmf)"))?;
+            if let Some(keys) = &self.secure_boot {
+                uefi_variables::enrol(&variables, keys)?;
+            }
         }
         Ok(())
     }
@@ -151,7 +160,7 @@ impl NodeSpec {
             &self.name,
             // graphics=off: SeaBIOS and iPXE speak on the serial port.
             "-machine",
-            "q35,graphics=off",
+            if self.secure_boot.is_some() { "q35,graphics=off,smm=on" } else { "q35,graphics=off" },
             "-accel",
             "tcg",
             // The emulator needs a quarter less time for it than for `max`.
@@ -177,9 +186,15 @@ impl NodeSpec {
         args.extend(self.nic_args(boot));
         if self.firmware.is_uefi() {
             let variables = self.uefi_variables();
+            let code = if self.secure_boot.is_some() { OVMF_SECURE_CODE } else { OVMF_CODE };
+            if self.secure_boot.is_some() {
+                args.extend(words(&["-global", "driver=cfi.pflash01,property=secure,value=on"]));
+                // With system management mode OVMF would keep a script for it.
+                args.extend(words(&["-global", "ICH9-LPC.disable_s3=1"]));
+            }
             args.extend(words(&[
                 "-drive",
-                &format!("if=pflash,unit=0,format=raw,readonly=on,file={OVMF_CODE}"),
+                &format!("if=pflash,unit=0,format=raw,readonly=on,file={code}"),
                 "-drive",
                 &format!("if=pflash,unit=1,format=raw,file={}", variables.display()),
             ]));

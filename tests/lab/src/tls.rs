@@ -1,11 +1,14 @@
 //! HTTPS for BMCs and mirrors.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use axum::serve::Listener;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use rustls::ServerConfig;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -24,6 +27,16 @@ pub fn self_signed(inner: TcpListener, address: IpAddr) -> Result<(TlsListener, 
     let made =
         rcgen::generate_simple_self_signed([address.to_string()]).context("cannot make a certificate")?;
     Ok((listener(inner, made.cert.der().clone(), &made.signing_key)?, made.cert.pem()))
+}
+
+/// The DER in a PEM file with one certificate.
+///
+/// # Errors
+/// When it cannot be read or holds none.
+pub fn der(file: &Path) -> Result<Vec<u8>> {
+    let pem = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let body: String = pem.lines().filter(|line| !line.starts_with("-----")).collect();
+    STANDARD.decode(body).with_context(|| format!("{} is no PEM", file.display()))
 }
 
 /// An authority that signs certificates of servers.

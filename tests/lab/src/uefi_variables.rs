@@ -1,10 +1,12 @@
 //! The firmware's variables of a node that is off, in the file of its flash (EDK II `Guid/VariableFormat.h`,
-//! `Pi/PiFirmwareVolume.h`): read, set, and filled up.
+//! `Pi/PiFirmwareVolume.h`): read, set, filled up, and the keys of Secure Boot enrolled.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+
+use crate::tls::der;
 
 /// `gEfiAuthenticatedVariableGuid`.
 const STORE: [u8; 16] =
@@ -27,6 +29,28 @@ const GLOBAL: [u8; 16] =
     [0x61, 0xdf, 0xe4, 0x8b, 0xca, 0x93, 0xd2, 0x11, 0xaa, 0x0d, 0x00, 0xe0, 0x98, 0x03, 0x2b, 0x8c];
 /// Number of the load option of a URL; the firmware counts its own from 0.
 const URL_OPTION: u16 = 0xa1ea;
+/// `EFI_IMAGE_SECURITY_DATABASE_GUID`, of the keys that sign programs.
+const SECURITY_DATABASE: [u8; 16] =
+    [0xcb, 0xb2, 0x19, 0xd7, 0x3a, 0x3d, 0x96, 0x45, 0xa3, 0xbc, 0xda, 0xd0, 0x0e, 0x67, 0x65, 0x6f];
+/// `EFI_CERT_X509_GUID`.
+const X509: [u8; 16] =
+    [0xa1, 0x59, 0xc0, 0xa5, 0xe4, 0x94, 0xa7, 0x4a, 0x87, 0xb5, 0xab, 0x15, 0x5c, 0x2b, 0xf0, 0x72];
+/// The owner of the keys.
+const OWNER: [u8; 16] = *b"owner of a test.";
+/// Of the variables of Secure Boot: as others, and only changed by who shows a key
+/// (`EFI_VARIABLE_TIME_BASED_AUTHENTICATED_WRITE_ACCESS`).
+const AUTHENTICATED: u32 = ATTRIBUTES | 0x20;
+
+/// Certificates (PEM files) of the keys that a firmware has for Secure Boot.
+#[derive(Debug, Clone)]
+pub struct SecureBootKeys {
+    /// The platform key.
+    pub platform: PathBuf,
+    /// The key that may change the lists.
+    pub exchange: PathBuf,
+    /// The key that signs programs.
+    pub programs: PathBuf,
+}
 
 /// The store in the flash.
 struct Store {
@@ -77,11 +101,15 @@ impl Store {
     }
 
     fn add(&mut self, vendor: [u8; 16], name: &str, value: &[u8]) -> Result<()> {
+        self.add_as(ATTRIBUTES, vendor, name, value)
+    }
+
+    fn add_as(&mut self, attributes: u32, vendor: [u8; 16], name: &str, value: &[u8]) -> Result<()> {
         let name: Vec<u8> = name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
         let mut header = [0; HEADER];
         header[..2].copy_from_slice(&START_ID);
         header[2] = ADDED;
-        header[4..8].copy_from_slice(&ATTRIBUTES.to_le_bytes());
+        header[4..8].copy_from_slice(&attributes.to_le_bytes());
         header[36..40].copy_from_slice(&u32::try_from(name.len())?.to_le_bytes());
         header[40..44].copy_from_slice(&u32::try_from(value.len())?.to_le_bytes());
         header[44..60].copy_from_slice(&vendor);
@@ -145,6 +173,38 @@ pub fn boot_next(file: &Path, url: &str) -> Result<()> {
     std::fs::write(file, &store.bytes).with_context(|| format!("cannot write {}", file.display()))
 }
 
+/// Gives a firmware these keys (UEFI 2.10, 32.3 and 32.4.1): it leaves its setup mode, and starts signed programs only.
+///
+/// # Errors
+/// When the file holds no such store, or a certificate cannot be read.
+pub fn enrol(file: &Path, keys: &SecureBootKeys) -> Result<()> {
+    let variables = [
+        (GLOBAL, "PK", &keys.platform),
+        (GLOBAL, "KEK", &keys.exchange),
+        (SECURITY_DATABASE, "db", &keys.programs),
+    ];
+    let mut store = Store::read(file)?;
+    for (vendor, name, certificate) in variables {
+        let list = signature_list(&der(certificate)?)?;
+        store.add_as(AUTHENTICATED, vendor, name, &list)?;
+    }
+    std::fs::write(file, &store.bytes).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// `EFI_SIGNATURE_LIST` with one certificate.
+fn signature_list(der: &[u8]) -> Result<Vec<u8>> {
+    const HEAD: usize = 28;
+    let entry = OWNER.len() + der.len();
+    let numbers = [HEAD + entry, 0, entry].map(u32::try_from);
+    let mut list = X509.to_vec();
+    for number in numbers {
+        list.extend(number?.to_le_bytes());
+    }
+    list.extend(OWNER);
+    list.extend(der);
+    Ok(list)
+}
+
 fn u16_at(bytes: &[u8], at: usize) -> Result<u16> {
     let part = bytes.get(at..at + 2).context("the flash is too small")?;
     Ok(u16::from_le_bytes([part[0], part[1]]))
@@ -172,6 +232,26 @@ mod tests {
         assert_eq!(value(&file, "BootNext").unwrap(), Some(vec![0xea, 0xa1]));
         let names = Store::read(&file).unwrap().present.into_iter().map(|(name, ..)| name);
         assert_eq!(names.filter(|name| name.starts_with("Boot")).count(), 2);
+    }
+
+    #[test]
+    fn keys_are_enrolled_as_lists_with_one_certificate() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("vars");
+        std::fs::copy("/usr/share/OVMF/OVMF_VARS_4M.fd", &file).unwrap();
+        let pem = dir.path().join("key.crt");
+        std::fs::write(&pem, rcgen::generate_simple_self_signed(["k".to_owned()]).unwrap().cert.pem())
+            .unwrap();
+        let keys = SecureBootKeys { platform: pem.clone(), exchange: pem.clone(), programs: pem.clone() };
+        enrol(&file, &keys).unwrap();
+        let der = der(&pem).unwrap();
+        for name in ["PK", "KEK", "db"] {
+            let list = value(&file, name).unwrap().unwrap();
+            assert!(list.starts_with(&X509) && list.ends_with(&der), "{name}");
+            assert_eq!(u32_at(&list, 16).unwrap() as usize, list.len());
+            assert_eq!(u32_at(&list, 24).unwrap() as usize, der.len() + 16);
+        }
+        assert!(enrol(&file, &SecureBootKeys { programs: dir.path().join("none"), ..keys }).is_err());
     }
 
     #[test]

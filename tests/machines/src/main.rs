@@ -25,6 +25,7 @@ mod options;
 mod rig;
 mod run;
 mod scenarios;
+mod secure_boot;
 mod ssh;
 mod stage;
 

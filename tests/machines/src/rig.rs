@@ -1,6 +1,7 @@
 //! Drives in user space (`tests/drive`) for a node: an initramfs with them, shared memory for their content.
 
 use std::fs::{self, File};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -41,6 +42,7 @@ impl Rig {
         };
         write(&dir.join("vmlinuz"), &read("vmlinuz")?)?;
         write(&dir.join("initramfs"), &[read("initramfs")?, read("rig")?].concat())?;
+        symlink(from.join("medium").canonicalize()?, dir.join("medium")).context("the boot loaders")?;
         File::create(dir.join("kept")).and_then(|file| file.set_len(KEPT)).context("memory of the drives")?;
         let serials =
             specs.iter().map(|spec| spec.split(',').nth(1).context("a drive without serial number"));
@@ -49,6 +51,17 @@ impl Rig {
             .collect::<Result<_>>()?;
         let words: Vec<String> = specs.iter().map(|spec| format!("drive={spec}")).collect();
         Ok(Self { dir, words: words.join(" "), disks })
+    }
+
+    /// The directory of kernel, initramfs and boot loaders with the drives in it, and the kernel arguments that plug them in: with their
+    /// content in the ramdisk, as a kernel that is locked down demands.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or the image has no rig.
+    pub fn inside(stage: &Stage, specs: &[&str]) -> Result<(PathBuf, String)> {
+        let rig = Self::new(stage, &[])?;
+        let words: Vec<String> = specs.iter().map(|spec| format!("drive={spec}")).collect();
+        Ok((rig.dir, format!("rdinit=/rig/drive drives=own {}", words.join(" "))))
     }
 
     /// A site whose nodes have such drives.

@@ -57,7 +57,11 @@ async fn serve(timeline: &Timeline, image: PathBuf, stop: CancellationToken) -> 
             initramfs: image.join("initramfs"),
             rescue: image.join("rescue"),
             loader_dir: loader_dir.clone(),
-            medium: MediumConfig { loader_dir: image.join("medium"), arguments: String::new() },
+            medium: MediumConfig {
+                loader_dir: image.join("medium"),
+                arguments: String::new(),
+                signed_uki: None,
+            },
         },
         Arc::new(Directory(timeline.clone())),
         Clients {

@@ -55,6 +55,8 @@ const SETTINGS: &[Setting] = &[
     Setting { flag: "(ipa-agent-token)", kernel: &["ipa-agent-token"], value: Value::One },
     // A secret, too.
     Setting { flag: "(anneal.boot-nonce)", kernel: &["anneal.boot-nonce"], value: Value::One },
+    // Not from a medium: see `signed`.
+    Setting { flag: "(anneal.obeys)", kernel: &["anneal.obeys"], value: Value::Many },
     // Of the ramdisk alone: what DHCP says comes first.
     Setting { flag: "(anneal.dns)", kernel: &["anneal.dns"], value: Value::One },
     // Of the ramdisk alone: the clock of another machine is not the agent's to set.

@@ -53,6 +53,72 @@ fn the_certificates_of_several_controllers_are_pinned() {
     assert!(problem.contains("--pin"), "{problem}");
 }
 
+/// A signed ramdisk with this list and this file next to it.
+fn signed(list: &str, file: &str) -> Result<Config, ConfigError> {
+    parse(&Environment {
+        kernel_command_line: format!("anneal.obeys={list} anneal.ramdisk quiet"),
+        medium_parameters: "ipa-insecure=1".into(),
+        overlay_file: Some(format!("{file}    ").into_bytes()),
+        is_init: true,
+        root_is_initramfs: true,
+        ..Environment::default()
+    })
+}
+
+fn medium(parameters: &str) -> String {
+    serde_json::json!({"parameters": format!("ipa-api-url=https://192.0.2.1:6385 {parameters}")}).to_string()
+}
+
+#[test]
+fn a_signed_ramdisk_obeys_the_controllers_of_its_list_alone() {
+    let other = PIN.replace('f', "e");
+    let trusts = |list: &str, parameters: &str| {
+        signed(list, &medium(parameters)).map(|config| config.trust).map_err(|error| error.to_string())
+    };
+    let pins =
+        |pins: &[&str]| Ok(Some(Trust::Pins(pins.iter().map(|pin| pin.parse().expect("a pin")).collect())));
+    assert_eq!(trusts(PIN, &format!("anneal.pin={PIN}")), pins(&[PIN]));
+    assert_eq!(trusts(PIN, ""), pins(&[PIN]), "a medium that names none");
+    assert_eq!(trusts(&format!("{PIN},{other}"), &format!("anneal.pin={other}")), pins(&[&other]));
+    assert_eq!(trusts(PIN, &format!("anneal.pin={PIN},{other}")), pins(&[PIN]), "one of two controllers");
+    let foreign = trusts(PIN, &format!("anneal.pin={other}")).expect_err("a foreign controller");
+    assert!(foreign.contains("does not obey the controller of this boot") && foreign.contains(&other));
+    assert!(trusts("", "").expect_err("an empty list").contains("anneal.obeys"));
+    // Without such a list the file next to the program is not read.
+    let environment = Environment {
+        kernel_command_line: "ipa-api-url=http://192.0.2.9".into(),
+        overlay_file: Some(medium("").into_bytes()),
+        root_is_initramfs: true,
+        is_init: true,
+        ..Environment::default()
+    };
+    assert_eq!(parse(&environment).expect("valid").api_urls[0].to_string(), "http://192.0.2.9:80");
+}
+
+#[test]
+fn what_a_medium_says_to_a_signed_ramdisk_is_limited() {
+    for (parameters, says) in [
+        ("ipa-insecure=1", "\"ipa-insecure\""),
+        ("ipa-agent-token=00112233445566778899aabbccddeeff", "\"ipa-agent-token\""),
+        ("anneal.login-program=/bin/x", "\"anneal.login-program\""),
+        ("anneal.no-tls", "\"anneal.no-tls\""),
+        ("anneal.obeys=sha256:00", "\"anneal.obeys\""),
+        ("ipa-api-url=http://192.0.2.1", "http://192.0.2.1"),
+        ("ipa-inspection-callback-url=http://192.0.2.1/x", "http://192.0.2.1"),
+    ] {
+        let problem = signed(PIN, &medium(parameters)).map(|_| ()).expect_err(parameters).to_string();
+        assert!(problem.contains(says) && !problem.contains("00112233"), "{parameters}: {problem}");
+    }
+    assert!(signed(PIN, "{").map(|_| ()).expect_err("damaged").to_string().contains("damaged"));
+    let nonce = "c0".repeat(32);
+    let varying = format!("anneal.boot-nonce={nonce} anneal.dns=192.0.2.2");
+    let config = signed(PIN, &medium(&varying)).expect("valid");
+    assert!(config.boot_nonce.is_some_and(|known| known.matches(&nonce)));
+    assert_eq!(config.servers.dns, [IpAddr::from([192, 0, 2, 2])]);
+    let networked = r#"{"parameters":"ipa-api-url=https://192.0.2.1","network":{"interfaces":[]}}"#;
+    assert!(signed(PIN, networked).expect("valid").network.is_some());
+}
+
 #[test]
 fn name_servers_are_addresses_of_the_kernel_command_line() {
     let of = |line: &str| ramdisk(&format!("ipa-api-url=http://192.0.2.1 {line}"));
@@ -84,7 +150,7 @@ fn kernel_parameters_passed_to_init_are_not_flags() {
             .into(),
         is_init: true,
         root_is_initramfs: true,
-        boot_nonce: None,
+        ..Environment::default()
     });
     assert!(config.expect("valid").init);
 }
@@ -289,7 +355,8 @@ proptest! {
             kernel_command_line: format!("anneal.ramdisk {line}"),
             is_init: true,
             root_is_initramfs: true,
-            boot_nonce: None,
+            overlay_file: Some(line.clone().into_bytes()),
+            ..Environment::default()
         };
         let _ = parse(&environment);
         let _ = parse(&Environment { arguments: vec![format!("--pin={line}")], ..environment });

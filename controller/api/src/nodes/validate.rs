@@ -3,7 +3,7 @@
 use super::{configdrive, hello, validation};
 use crate::app::{App, Settings};
 use crate::call::{Call, json};
-use crate::driver_queries::INTERFACES;
+use crate::driver_queries::{BootMediumKind, INTERFACES};
 use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use model::Node;
@@ -52,13 +52,7 @@ fn with_way(entry: Value, call: &Call, node: &Node) -> Value {
     }
     let reason = match validation::interface(&call.app, node, "boot") {
         Some(way @ (VIRTUAL_MEDIA | HTTP_BOOT)) => match call.app.drivers.boot_medium(node) {
-            Ok(()) if way == HTTP_BOOT => {
-                "identity: a nonce in a boot medium that one address gets; it travels in plain text on the nodes' network"
-            }
-            Ok(()) => {
-                "identity: a nonce on a boot medium that only the node's BMC can read; the nodes' network never carries it before \
-                 the agent shows it by TLS"
-            }
+            Ok(kind) => return json!({"result": true, "reason": identity(way, kind)}),
             Err(reason) => return json!({"result": false, "reason": reason}),
         },
         Some("ipxe") => {
@@ -67,6 +61,23 @@ fn with_way(entry: Value, call: &Call, node: &Node) -> Value {
         _ => return entry,
     };
     json!({"result": true, "reason": reason})
+}
+
+/// What a boot medium shows of the agent's identity.
+fn identity(way: &str, kind: BootMediumKind) -> String {
+    let nonce = if way == HTTP_BOOT {
+        "identity: a nonce in a boot medium that one address gets; it travels in plain text on the nodes' network"
+    } else {
+        "identity: a nonce on a boot medium that only the node's BMC can read; the nodes' network never carries it before the agent \
+         shows it by TLS"
+    };
+    match kind {
+        BootMediumKind::Unsigned => nonce.to_owned(),
+        BootMediumKind::Signed => format!(
+            "{nonce}. The ramdisk is signed and obeys this controller; a firmware with Secure Boot on starts no changed one, which \
+             proves nothing to the controller"
+        ),
+    }
 }
 
 /// What the node would be deployed with, judged as `active` judges it.

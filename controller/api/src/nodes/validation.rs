@@ -4,13 +4,14 @@
 use crate::app::App;
 use crate::args::{is_host_name, is_logical_name};
 use crate::call::Call;
-use crate::driver_queries::{DriverError, INTERFACES};
+use crate::driver_queries::{BootMediumKind, DriverError, INTERFACES};
 use crate::error::ApiError;
 use crate::fields;
 use crate::microversion::Version;
 use agent_protocol::rescue::authorized_keys;
 use images::Wanted;
 use model::boot::RamdiskAgent;
+use model::boot_medium::{HTTP_BOOT, VIRTUAL_MEDIA};
 use model::history::Severity;
 use model::image::{DIRECT, ImageError, ImageRequest, NO_FILES_FOR_IPA};
 use model::ramdisk_deploy::{RAMDISK, RamdiskDeploy};
@@ -143,6 +144,13 @@ pub fn rescue(app: &App, node: &Node) -> Result<(), String> {
             return Err(format!("'instance_info.{RESCUE_KEYS}': ironic-python-agent takes no keys"));
         }
         authorized_keys(keys).map_err(|why| format!("'instance_info.{RESCUE_KEYS}'{why}"))?;
+    }
+    let by_medium = matches!(interface(app, node, "boot"), Some(VIRTUAL_MEDIA | HTTP_BOOT));
+    if by_medium && app.drivers.boot_medium(node) == Ok(BootMediumKind::Signed) {
+        return Err(
+            "boot media carry the signed ramdisk of boot.signed_uki, which has no login for a rescue"
+                .to_owned(),
+        );
     }
     match &app.settings.rescue_archive {
         Some(archive) if ours && !archive.is_file() => Err(

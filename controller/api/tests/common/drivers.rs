@@ -1,8 +1,8 @@
 //! Drivers without a BMC: they record the requests.
 
 use api::{
-    BootDevice, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId, InterfaceChoice,
-    Validity,
+    BootDevice, BootMediumKind, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId,
+    InterfaceChoice, Validity,
 };
 use async_trait::async_trait;
 use model::abilities::{Inspect, Rescue};
@@ -189,8 +189,12 @@ impl DriverQueries for KeptDrivers {
     }
 
     /// Returns what it was asked for; refuses an unknown level, and is busy at the level `busy`.
-    fn boot_medium(&self, node: &Node) -> Result<(), String> {
-        if node.extra.contains_key("no_medium") { Err("no loaders".to_owned()) } else { Ok(()) }
+    fn boot_medium(&self, node: &Node) -> Result<BootMediumKind, String> {
+        match node.extra.get("medium").and_then(Value::as_str) {
+            Some("none") => Err("no loaders".to_owned()),
+            Some("signed") => Ok(BootMediumKind::Signed),
+            _ => Ok(BootMediumKind::Unsigned),
+        }
     }
 
     async fn erase_plan(&self, _: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError> {

@@ -18,14 +18,10 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::config::{AuthType, Endpoint, is_path};
-use super::resolver::Resolver;
-use super::{system, tls};
+use super::{connections, system};
 use crate::secret::Secret;
-use crate::{BmcError, ErrorKind, Settings};
+use crate::{BmcError, ErrorKind};
 
-const CONNECT: Duration = Duration::from_secs(10);
-/// One request with its answer; BMCs of ten years ago take seconds for a system resource.
-const REQUEST: Duration = crate::LONGEST_REQUEST;
 /// One call of ours with all its retries.
 const BUDGET: Duration = Duration::from_secs(75);
 /// Waits before the second, third, … attempt.
@@ -37,6 +33,8 @@ const REDIRECTS: usize = 3;
 const LARGEST_BODY: usize = 4 << 20;
 /// A client (and its session on the BMC) is given up when unused for this long.
 const IDLE: Duration = Duration::from_secs(600);
+/// How often clients that are unused are looked for: each look is at all of them.
+const SWEEP: Duration = Duration::from_secs(60);
 
 const TOKEN: &str = "x-auth-token";
 const ROOT: &str = "/redfish/v1/";
@@ -82,20 +80,29 @@ pub(super) struct Client {
     auth: tokio::sync::Mutex<Auth>,
 }
 
-type Registry = HashMap<Endpoint, (Arc<Client>, Instant)>;
-static CLIENTS: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
+/// The clients, and when each was last asked for.
+struct Registry {
+    clients: HashMap<Endpoint, (Arc<Client>, Instant)>,
+    swept_at: Instant,
+}
+
+static CLIENTS: LazyLock<Mutex<Registry>> =
+    LazyLock::new(|| Mutex::new(Registry { clients: HashMap::new(), swept_at: Instant::now() }));
 
 /// The client for `endpoint`, shared in this process: BMCs allow few sessions at a time.
 pub(super) fn shared(endpoint: &Endpoint) -> Arc<Client> {
-    let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut registry = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
-    clients.retain(|known, (_, used)| known == endpoint || now.duration_since(*used) < IDLE);
-    if let Some((client, used)) = clients.get_mut(endpoint) {
+    if now.duration_since(registry.swept_at) >= SWEEP {
+        registry.swept_at = now;
+        registry.clients.retain(|_, (_, used)| now.duration_since(*used) < IDLE);
+    }
+    if let Some((client, used)) = registry.clients.get_mut(endpoint) {
         *used = now;
         return client.clone();
     }
     let client = Arc::new(Client::new(endpoint.clone()));
-    clients.insert(endpoint.clone(), (client.clone(), now));
+    registry.clients.insert(endpoint.clone(), (client.clone(), now));
     client
 }
 
@@ -108,7 +115,7 @@ impl Client {
     async fn http(&self) -> Result<&reqwest::Client, BmcError> {
         let made = self.http.get_or_try_init(|| async {
             let endpoint = self.endpoint.clone();
-            let making = tokio::task::spawn_blocking(move || make_http(&endpoint)).await;
+            let making = tokio::task::spawn_blocking(move || connections::to(&endpoint)).await;
             making.map_err(|error| error.to_string()).and_then(|made| made)
         });
         made.await
@@ -379,11 +386,11 @@ impl Client {
         let untouched = error.is_connect();
         let tls = chain(error).any(|cause| cause.is::<rustls::Error>());
         let (kind, message) = if error.is_connect() && error.is_timeout() {
-            (ErrorKind::Unreachable, format!("no connection within {} s", CONNECT.as_secs()))
+            (ErrorKind::Unreachable, format!("no connection within {} s", connections::CONNECT.as_secs()))
         } else if error.is_connect() {
             (ErrorKind::Unreachable, reason(error))
         } else if error.is_timeout() {
-            (ErrorKind::Timeout, format!("no answer within {} s", REQUEST.as_secs()))
+            (ErrorKind::Timeout, format!("no answer within {} s", connections::REQUEST.as_secs()))
         } else if error.is_builder() {
             (ErrorKind::Config, reason(error))
         } else {
@@ -436,28 +443,6 @@ impl Drop for Client {
     }
 }
 
-/// Reads the file that judges the BMC's certificate. `Err` is why there is no client.
-fn make_http(endpoint: &Endpoint) -> Result<reqwest::Client, String> {
-    let builder = || {
-        let settings = Settings::clone(&endpoint.settings);
-        reqwest::Client::builder()
-            .connect_timeout(CONNECT)
-            .timeout(REQUEST)
-            .pool_idle_timeout(Duration::from_secs(10))
-            // Redirects are followed above: reqwest would carry our token to another host.
-            .redirect(reqwest::redirect::Policy::none())
-            // A BMC is on the management network, whatever proxy the environment names.
-            .no_proxy()
-            .dns_resolver(Resolver { settings, plain_password: endpoint.sends_password_plainly() })
-    };
-    let built = match tls::judge_by(builder(), &endpoint.verify)?.build() {
-        // Without certificate authorities on this machine a BMC can still be used over plain HTTP.
-        Err(_) if endpoint.base.scheme() == "http" => builder().tls_certs_only([]).build(),
-        built => built,
-    };
-    built.map_err(|error| reason(&error))
-}
-
 pub(super) fn is_transient(status: StatusCode) -> bool {
     matches!(
         status,
@@ -479,6 +464,6 @@ fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
 }
 
 /// The innermost reason, which is the system's or the TLS library's own.
-fn reason(error: &(dyn Error + 'static)) -> String {
+pub(super) fn reason(error: &(dyn Error + 'static)) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }

@@ -4,6 +4,7 @@ mod bios;
 mod boot_mode;
 mod client;
 mod config;
+mod connections;
 mod http_boot;
 mod indicators;
 mod inspect;

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `[boot]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,7 @@ pub struct Boot {
     pub initramfs: PathBuf,
     pub rescue: PathBuf,
     pub medium_loader_dir: PathBuf,
+    pub signed_uki: PathBuf,
     pub consoles: Vec<String>,
     pub kernel_append: String,
     pub dhcp: DhcpMode,
@@ -55,6 +56,7 @@ impl Default for Boot {
             initramfs: "/usr/share/anneal/initramfs".into(),
             rescue: "/usr/share/anneal/rescue".into(),
             medium_loader_dir: "/usr/share/anneal/medium".into(),
+            signed_uki: PathBuf::new(),
             consoles: vec!["tty0".into(), "ttyS0,115200".into()],
             kernel_append: String::new(),
             dhcp: DhcpMode::Off,
@@ -80,6 +82,11 @@ impl Boot {
     pub fn http_addresses(&self) -> impl Iterator<Item = SocketAddr> {
         let enabled = self.enabled;
         self.addresses().filter(move |_| enabled).map(move |address| SocketAddr::new(address, self.http_port))
+    }
+
+    /// The signed program of boot media, where they carry one.
+    pub fn signed_uki(&self) -> Option<&Path> {
+        Some(self.signed_uki.as_path()).filter(|path| !path.as_os_str().is_empty())
     }
 
     /// As many as the C library of a node asks.

@@ -14,6 +14,7 @@ mod deployed_uefi;
 mod driverless_hba;
 mod drives;
 mod early_impostor;
+mod erase_under_lockdown;
 mod fast_track;
 mod foreign_metadata;
 mod hold;
@@ -35,6 +36,7 @@ mod read_only_disk;
 mod replace_ipa;
 mod rescue_login;
 pub mod resumed;
+mod secure_boot;
 mod sushy;
 mod tutorial;
 mod two_agents;
@@ -88,6 +90,10 @@ static ALL: &[Scenario] = &[
     ("virtual_media_bios", virtual_media::BIOS, |stage| Box::pin(virtual_media::by_bios(stage))),
     ("virtual_media_networks", virtual_media_networks::ABOUT, |stage| {
         Box::pin(virtual_media_networks::story(stage))
+    }),
+    ("secure_boot", secure_boot::ABOUT, |stage| Box::pin(secure_boot::story(stage))),
+    ("erase_under_lockdown", erase_under_lockdown::ABOUT, |stage| {
+        Box::pin(erase_under_lockdown::story(stage))
     }),
     ("http_boot", http_boot::ABOUT, |stage| Box::pin(http_boot::story(stage))),
     ("clean_uefi", clean_uefi::ABOUT, |stage| Box::pin(clean_uefi::story(stage))),

@@ -1,0 +1,106 @@
+//! Nodes with Secure Boot: the owner's keys, and what is signed with them, made by the commands of `docs/secure-boot.md`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use lab::binaries::binary;
+use lab::node::Firmware;
+use lab::redfish::media::MediaQuirks;
+use lab::site::{Site, SiteNode};
+use lab::uefi_variables::SecureBootKeys;
+use serde_json::json;
+use tokio::process::Command;
+
+use crate::disk::OldDisk;
+use crate::stage::{NODE, SETTINGS, Stage, enrol_redfish};
+
+const PAGE: &str = include_str!("../../../docs/secure-boot.md");
+/// Kernel arguments of every signed ramdisk here: what the kernel says of its lockdown is a notice.
+const CONSOLE: &str = "console=ttyS0 loglevel=6";
+/// What it says.
+pub const LOCKED_DOWN: &str = "Kernel is locked down from EFI Secure Boot";
+
+/// A site whose boot media carry a signed ramdisk, and the directory with keys and program.
+pub struct SignedSite {
+    pub site: Site,
+    desk: PathBuf,
+}
+
+impl SignedSite {
+    /// With fresh keys and a ramdisk that obeys its controller. `image`: kernel, initramfs and boot loaders; `arguments`: more for the
+    /// kernel.
+    ///
+    /// # Errors
+    /// When a part does not start, or a command of the page fails.
+    pub async fn start(stage: &Stage, image: &Path, arguments: &str, conductor: &str) -> Result<Self> {
+        let desk = stage.dir.join("desk");
+        std::fs::create_dir_all(&desk)?;
+        shell(&desk, &block("sh keys")?).await?;
+        let program = desk.join("anneal.efi");
+        let settings = format!("signed_uki = {:?}\n{SETTINGS}{conductor}", program.display().to_string());
+        let site = Site::start_with(&stage.dir, Some(image.to_owned()), &settings).await?;
+        let signed = Self { site, desk };
+        signed.sign(image, arguments).await?;
+        Ok(signed)
+    }
+
+    /// The command that signs, for this controller and with this image.
+    async fn sign(&self, image: &Path, arguments: &str) -> Result<()> {
+        let xtask = binary("xtask")?;
+        let state = self.site.controller.config().dir.join("state");
+        let ours = format!("--from {} --append '{CONSOLE} {arguments}' --to", image.display());
+        let command = block("sh sign")?
+            .replace("cargo xtask", &xtask.display().to_string())
+            .replace("/var/lib/anneal", &state.display().to_string())
+            .replace("--to", &ours);
+        shell(&self.desk, &command).await
+    }
+
+    /// The signed program that the controller's media carry.
+    pub fn program(&self) -> PathBuf {
+        self.desk.join("anneal.efi")
+    }
+
+    /// A node with these disks whose firmware has the keys, enrolled and manageable, that boots by virtual media.
+    ///
+    /// # Errors
+    /// When a part does not start or the controller refuses.
+    pub async fn node(&mut self, disks: &[&OldDisk], memory_mib: u32) -> Result<SiteNode> {
+        let key = |name: &str| self.desk.join(format!("{name}.crt"));
+        let keys = SecureBootKeys { platform: key("PK"), exchange: key("KEK"), programs: key("db") };
+        let specs = disks.iter().map(|disk| disk.spec.clone()).collect();
+        let change = |spec: &mut lab::node::NodeSpec| {
+            spec.secure_boot = Some(keys);
+            spec.memory_mib = memory_mib;
+        };
+        let quirks = MediaQuirks::default();
+        let node = self.site.node_like(NODE, Firmware::Uefi, specs, change, quirks).await?;
+        enrol_redfish(&self.site, &node).await?;
+        self.site.controller.set(NODE, json!({"/boot_interface": "redfish-virtual-media"})).await?;
+        Ok(node)
+    }
+}
+
+/// What the node has written to its serial port.
+///
+/// # Errors
+/// When there is no such file.
+pub fn console(node: &SiteNode) -> Result<String> {
+    let log = std::fs::read(node.machine.spec().serial_log()).context("the serial port")?;
+    Ok(String::from_utf8_lossy(&log).into_owned())
+}
+
+/// The only block of a kind.
+fn block(kind: &str) -> Result<String> {
+    let all = PAGE.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
+    let found: Vec<&str> = all.filter(|(of, _)| *of == kind).map(|(_, block)| block).collect();
+    ensure!(found.len() == 1, "docs/secure-boot.md has {} blocks \"{kind}\"", found.len());
+    Ok(found[0].to_owned())
+}
+
+/// Run commands there; the first that fails is the error.
+async fn shell(desk: &Path, commands: &str) -> Result<()> {
+    let output = Command::new("/bin/sh").args(["-exc", commands]).current_dir(desk).output().await?;
+    ensure!(output.status.success(), "{commands}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
