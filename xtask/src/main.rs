@@ -46,10 +46,11 @@ tasks:
   test     unit, property, integration and QEMU scenario tests
   soak     seeds, kills, power cuts and hostile clients, many more than in a
            test; cargo-mutants [--part
-           sim|kill|erase|lab|api|hostile|fleet|package|mutants|quickstart]
+           sim|kill|erase|lab|api|hostile|fleet|package|mutants|quickstart|vendors]
            [--seed N]; with --part fleet also [--nodes N] [--rounds N], with
            --part sim also [--seeds N] [--first N] [--nodes N] [--fleet], with
-           --part mutants also [--shard K] [--list]
+           --part mutants also [--shard K] [--list], with --part vendors also
+           [--trees DIR]
   image    kernel + initramfs with the agent inside, into image/out/
            [--agent FILE] [--force]; signed for Secure Boot:
            --sign KEY CERT --obeys sha256:HEX|CERT ... [--append ARGUMENTS]

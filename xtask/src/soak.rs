@@ -12,7 +12,7 @@ use crate::args::Args;
 use crate::{deps, fault_points, image, package, sh};
 
 /// The parts, in the order of a run without `--part`.
-const PARTS: [&str; 15] = [
+const PARTS: [&str; 16] = [
     "sim",
     "kill",
     "erase",
@@ -28,12 +28,13 @@ const PARTS: [&str; 15] = [
     "package",
     "mutants",
     "quickstart",
+    "vendors",
 ];
 
-/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|clients|hostile|page|events|fleet|upgrade|package|mutants|quickstart] [--seed N]`,
+/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|clients|hostile|page|events|fleet|upgrade|package|mutants|quickstart|vendors] [--seed N]`,
 /// with `--part sim` the options of `sim`, with `--part fleet` those of `anneal-fleet rounds`, with `--part upgrade` those of
-/// [`upgrade::run`], with `--part deploy` also `--times N` and `--filter NAME`, and with `--part mutants` those of
-/// [`mutants::run`]
+/// [`upgrade::run`], with `--part deploy` also `--times N` and `--filter NAME`, with `--part vendors` also `--trees DIR`, and with `--part mutants`
+/// those of [`mutants::run`]
 pub fn run(mut args: Args) -> Result<()> {
     let Some(only) = args.option("--part")? else {
         let seed = args.option("--seed")?;
@@ -54,6 +55,11 @@ pub fn run(mut args: Args) -> Result<()> {
     }
     if only == "deploy" {
         return deploy(&args.rest());
+    }
+    if only == "vendors" {
+        let trees = args.option("--trees")?;
+        args.finish()?;
+        return vendors(trees.as_deref());
     }
     let seed = args.option("--seed")?;
     args.finish()?;
@@ -78,6 +84,7 @@ fn part(name: &str, seed: Option<&str>) -> Result<()> {
         "package" => package::trial::soak(),
         "mutants" => mutants::run(Args::new(seed_option())),
         "quickstart" => quickstart::run(),
+        "vendors" => vendors(None),
         other => bail!("there is no part {other:?}; there are {}", PARTS.join(", ")),
     }
 }
@@ -214,4 +221,12 @@ fn fleet(options: &[String]) -> Result<()> {
     sh::run(sh::cargo().args(["build", "--release", "--bins", "-p", "controllerd", "-p", "fleet"]))?;
     let bins = sh::target_dir().join("release");
     sh::run(Command::new(bins.join("anneal-fleet")).arg("rounds").arg("--bin-dir").arg(&bins).args(options))
+}
+
+/// The redfish driver against every recorded tree in a directory; without one, against the trees of our own writing.
+fn vendors(trees: Option<&str>) -> Result<()> {
+    let mut test = sh::cargo();
+    test.args(["test", "--package", "lab", "--test", "vendors", "trees", "--", "--nocapture"]);
+    let trees = trees.map(std::path::absolute).transpose()?;
+    sh::run(test.envs(trees.map(|trees| ("ANNEAL_REDFISH_TREES", trees))))
 }

@@ -11,7 +11,7 @@ mod types;
 mod values;
 
 pub use error::{ConfigError, HELP};
-pub use types::{Advertise, Inspection};
+pub use types::{Advertise, DiscoveryBoot, Inspection};
 
 use crate::http::ApiUrl;
 use crate::tls::Trust;
@@ -26,10 +26,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use values::{
-    ADVERTISE_PORT, REQUEST_ID, absolute, advertise, all, api_urls, boot_mac, inspection, last, listen, mac,
-    name_servers, port, request_id, seconds, time_servers, token, trust, uuid,
+    ADVERTISE_PORT, REQUEST_ID, absolute, advertise, all, api_urls, boot_mac, discovery, inspection, last,
+    listen, mac, name_servers, port, request_id, seconds, time_servers, token, trust, uuid,
 };
 
+const LOOKUP: &str = "--lookup-timeout";
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(600);
 const RESCUE_PASSWORD_FILE: &str = "/etc/anneal/rescue-password";
 const BUNDLES: &str = "/run/anneal/managers";
@@ -76,6 +77,8 @@ pub struct Config {
     pub lookup_timeout: Duration,
     /// Where the inventory is posted before the lookup, when it is to be.
     pub inspection: Option<Inspection>,
+    /// No node is known for this machine: it reports, waits for an operator and ends.
+    pub discovery: Option<DiscoveryBoot>,
     /// Program that lets the owner of a rescued node log in.
     pub login_program: Option<PathBuf>,
     /// Where the hash of the rescue password is kept for it.
@@ -178,8 +181,9 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
         servers: Servers { dns: name_servers(&values)?, ntp: time_servers(&values)? },
         network,
         agent_token: last(&values, "(ipa-agent-token)").map(token).transpose()?,
-        lookup_timeout: last(&values, "--lookup-timeout").map_or(Ok(LOOKUP_TIMEOUT), seconds)?,
+        lookup_timeout: last(&values, LOOKUP).map_or(Ok(LOOKUP_TIMEOUT), |text| seconds(LOOKUP, text))?,
         inspection,
+        discovery: discovery(&values)?,
         login_program: path("--login-program")?,
         rescue_password_file: path("--rescue-password-file")?.unwrap_or_else(|| RESCUE_PASSWORD_FILE.into()),
         bundles: path("--bundles")?.or_else(|| ramdisk.then(|| BUNDLES.into())),

@@ -4,6 +4,7 @@
 //! ```text
 //!   main ── config ── [ramdisk: mounts, modules, network] ── run
 //!                                                             ├─ inspection ─▶ controller, when asked to
+//!                                                             ├─ discovery ─▶ controller, and nothing below, where no node is known
 //!                                                             ├─ lookup ─▶ controller
 //!                                                             ├─ bundles ─▶ controller, when it names some
 //!                                                             ├─ heartbeat ─▶ controller
@@ -23,6 +24,7 @@ pub mod commands;
 pub mod compatibility;
 pub mod config;
 pub mod crypt;
+pub mod discovery;
 pub mod evidence;
 pub mod executor;
 pub mod heartbeat;

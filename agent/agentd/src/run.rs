@@ -8,7 +8,7 @@ use crate::lookup::{self, Controller, LookupRequest};
 use crate::state::State;
 use crate::tls::{self, TlsError};
 use crate::token::Token;
-use crate::{api, bundles, inspection, server};
+use crate::{api, bundles, discovery, inspection, server};
 use mac::Mac;
 use ramdisk_init::Exit;
 use std::future::Future;
@@ -77,6 +77,10 @@ async fn live(
     let state = executor.state();
     let client = Client::new(config.trust.as_ref())?.filed_under(config.global_request_id.clone());
     let client = client.showing(config.boot_nonce.clone());
+    if let Some(boot) = config.discovery {
+        let macs = lookup_request(config, state, None).macs;
+        return Ok(Some(discovery::run(config, boot, &client, state, &macs).await));
+    }
     if let Some(token) = &config.agent_token {
         state.set_token(token.clone());
     }

@@ -2,6 +2,7 @@
 
 use crate::auth::Sessions;
 use crate::bundles::BundleStore;
+use crate::discovery::DiscoverySettings;
 use crate::driver_queries::{DriverDescription, DriverQueries};
 use crate::error::ApiError;
 use crate::events::feed::EventFeed;
@@ -125,6 +126,8 @@ pub struct Settings {
     pub hello_url: String,
     /// By which rules agents choose the disk of an image; `validate` names it.
     pub root_disk: Rules,
+    /// How unknown machines are discovered; `None`: they are not.
+    pub discovery: Option<DiscoverySettings>,
 }
 
 impl Default for Settings {
@@ -145,6 +148,7 @@ impl Default for Settings {
             rescue_archive: None,
             hello_url: String::new(),
             root_disk: Rules::default(),
+            discovery: None,
         }
     }
 }

@@ -78,8 +78,8 @@ async fn identified(front: Front, mut request: Request) -> Response<Body> {
 /// Every row of the API, in the order of its documents.
 pub fn endpoints() -> Vec<Endpoint> {
     use crate::{
-        bundles, certificates, drivers, events, fleet, health, image_file, metrics, nodes, openapi,
-        resources, rights, root, session, webhooks,
+        bundles, certificates, discovery, drivers, events, fleet, health, image_file, metrics, nodes,
+        openapi, resources, rights, root, session, webhooks,
     };
     [
         root::endpoints(),
@@ -92,6 +92,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         certificates::endpoints(),
         events::endpoints(),
         webhooks::endpoints(),
+        discovery::endpoints(),
         session::endpoints(),
         rights::endpoints(),
         fleet::endpoints(),

@@ -27,6 +27,7 @@ mod bundles;
 mod call;
 mod certificates;
 mod client_address;
+mod discovery;
 pub mod driver_queries;
 mod drivers;
 pub mod endpoint;
@@ -78,6 +79,7 @@ pub use app::{App, Settings};
 pub use auth::Auth;
 pub use boot_nonce::NONCE_PATH;
 pub use bundles::BundleStore;
+pub use discovery::DiscoverySettings;
 pub use driver_queries::{
     BootDevice, BootMediumKind, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId,
     InterfaceChoice, Validity,

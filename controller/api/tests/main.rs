@@ -10,6 +10,7 @@ mod clients;
 mod common;
 mod compatibility;
 mod configdrives;
+mod discovery;
 mod disks;
 mod docs;
 mod erase_plan;

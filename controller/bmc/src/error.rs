@@ -95,6 +95,11 @@ impl BmcError {
         self.retryable
     }
 
+    /// Why, without address and action.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Address of the BMC as configured; empty when the configuration holds none.
     pub fn address(&self) -> &str {
         &self.address

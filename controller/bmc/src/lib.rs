@@ -211,11 +211,12 @@ pub trait Bmc: Send + Sync {
         Err(BmcError::not_offered("eject a boot medium"))
     }
 
-    /// Let the node's UEFI firmware download the image of this URL at its next boot, and boot that (`HttpBootUri`).
+    /// Let the node's UEFI firmware download the image of this URL at its next boot, and boot that (`HttpBootUri`, or a setting of
+    /// the BIOS). It takes the place of no URL without `mark`.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] when the BMC has no URL for its firmware.
-    async fn set_http_boot(&self, _url: &str) -> Result<(), BmcError> {
+    /// [`ErrorKind::Unsupported`] when the BMC has no URL for its firmware, or one that is not ours.
+    async fn set_http_boot(&self, _url: &str, _mark: &str) -> Result<(), BmcError> {
         Err(BmcError::not_offered("boot from a URL"))
     }
 

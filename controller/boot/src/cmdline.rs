@@ -90,6 +90,13 @@ pub fn boot_parameters(params: &RamdiskParams) -> Result<String, CmdlineError> {
     Ok(args.join(" "))
 }
 
+/// One argument more, behind a space: the URL that an agent sends its inventory to. The first controller's; [`boot_parameters`]
+/// refuses parameters that name none.
+pub fn inspection_callback(params: &RamdiskParams) -> String {
+    let api_url = params.api_urls.first().map_or("", String::as_str);
+    format!(" ipa-inspection-callback-url={api_url}/v1/continue_inspection")
+}
+
 /// The part of it that is the same for all boots: the kernel's own, and what the operator adds.
 ///
 /// # Errors

@@ -24,7 +24,9 @@ pub mod script;
 pub mod tftp;
 
 pub use boot_media::Overlay;
-pub use cmdline::{CmdlineError, RamdiskParams, boot_parameters, kernel_arguments, ramdisk_cmdline};
+pub use cmdline::{
+    CmdlineError, RamdiskParams, boot_parameters, inspection_callback, kernel_arguments, ramdisk_cmdline,
+};
 pub use directory::{BootAnswer, BootDirectory, HelloAnswer, MediumAnswer};
 pub use error::BootError;
 pub use mac::{Mac, MacError};

@@ -16,6 +16,7 @@ mod config_drive;
 mod connect;
 mod credentials;
 mod deploy_template;
+mod discovery;
 mod driver;
 mod env;
 mod failure;
@@ -111,6 +112,9 @@ enum Noun {
     /// Where the controller sends events.
     #[command(subcommand)]
     Webhook(webhook::Command),
+    /// Machines that no node was known for: they were booted, and wait for an operator.
+    #[command(subcommand)]
+    Discovery(discovery::Command),
     /// Your user and role at the controller, and what you may do.
     Rights,
     /// Print a link that opens the controller's web page and logs you in, once and within a minute.
@@ -175,6 +179,7 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         Noun::Bundle(command) => bundle::run(&client, output, command).await,
         Noun::Certificate(command) => certificate::run(&client, output, command).await,
         Noun::Webhook(command) => webhook::run(&client, output, command).await,
+        Noun::Discovery(command) => discovery::run(&client, output, command).await,
         Noun::Rights => rights::own(&client, output).await,
         Noun::Ui => ui::run(&client, output).await,
         Noun::Env => env::run(&cli.connection.over_tcp()?).await,

@@ -5,10 +5,11 @@ mod common;
 use common::{node, serve};
 use serde_json::{Value, json};
 
-const TEXTS: [&str; 3] = [
+const TEXTS: [&str; 4] = [
     include_str!("../../../docs/cleaning.md"),
     include_str!("../../../docs/provisioning.md"),
     include_str!("../../../docs/rights.md"),
+    include_str!("../../../docs/discovery.md"),
 ];
 
 /// The part of the page that `endpoints.rs` does not run.

@@ -93,10 +93,11 @@ impl LiveExecutor {
         let refused = |why: String| BmcError::new(ErrorKind::Config, "", "insert the boot medium", why);
         let boot = contact.boot.as_ref().ok_or_else(|| refused("no boot was ordered".to_owned()))?;
         let url = self.media.url(node, &boot.nonce).map_err(refused)?;
+        let mark = boot_medium::mark(node.uuid);
         match boot_medium::way(node) {
-            Some(MediumKind::HttpBoot) => bmc.set_http_boot(&url).await,
+            Some(MediumKind::HttpBoot) => bmc.set_http_boot(&url, &mark).await,
             Some(MediumKind::VirtualDrive) => {
-                bmc.insert_boot_medium(&url, &boot_medium::mark(node.uuid)).await?;
+                bmc.insert_boot_medium(&url, &mark).await?;
                 bmc.set_boot_device(BootDevice::Cdrom, false, None).await
             }
             None => Err(refused("its boot interface has changed since".to_owned())),

@@ -1,7 +1,8 @@
 //! Starts the optional boot services.
 
-use crate::config::{Config, DhcpMode};
+use crate::config::{Boot, Config, DhcpMode};
 use crate::directory::Directory;
+use crate::discovery_boots::DiscoveryBoots;
 use crate::identity::Identity;
 use crate::services::Services;
 use anyhow::{Context, Result};
@@ -92,8 +93,14 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     let known = leases.clone();
     let lease_of = Arc::new(move |mac| known.address_of(mac));
     let hellos = api::Rates::new(config.agent_requests());
+    let discovery = config.discovery().map(|settings| DiscoveryBoots {
+        settings,
+        after: config.discovery.after,
+        asked: api::Rates::new(config.agent_requests()),
+    });
+    let members_of = members.clone();
     let directory =
-        Directory { store, clock, ramdisk, own, members: members.clone(), lease_of, hellos, remarks };
+        Directory { store, clock, ramdisk, own, members: members_of, lease_of, hellos, remarks, discovery };
     let directory = metrics.directory(Arc::new(directory));
     for listen in boot.http_addresses() {
         let bound = Http::bind(http_at(listen), directory.clone(), clients.clone());
@@ -114,18 +121,7 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
         let stopped = stop.clone();
         services.start_on(runtime, "boot TFTP", async move { Ok(tftp.run(stopped).await?) });
     }
-    let mode = match (boot.dhcp, boot.dhcp_first, boot.dhcp_last) {
-        (DhcpMode::Proxy, _, _) => Mode::Proxy,
-        (DhcpMode::Server, Some(first), Some(last)) => Mode::Server(Pool {
-            first,
-            last,
-            prefix: boot.dhcp_prefix,
-            router: boot.dhcp_router,
-            dns: boot.dns.iter().filter_map(|server| ipv4(*server)).collect(),
-            lease: Duration::from_secs(u64::from(boot.dhcp_lease_s)),
-        }),
-        _ => return Ok(()),
-    };
+    let Some(mode) = dhcp_mode(boot) else { return Ok(()) };
     let boot_url = format!("http://{address}:{}", boot.http_port);
     let dhcp = DhcpConfig { interface: boot.interface.clone(), server: address, boot_url, mode };
     // Without router advertisements iPXE waits 16 s for IPv6.
@@ -138,4 +134,20 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     let stopped = stop.clone();
     services.start_on(runtime, "boot DHCP", async move { Ok(dhcp.run(stopped).await?) });
     Ok(())
+}
+
+/// How DHCP is served; `None`: not at all.
+fn dhcp_mode(boot: &Boot) -> Option<Mode> {
+    match (boot.dhcp, boot.dhcp_first, boot.dhcp_last) {
+        (DhcpMode::Proxy, _, _) => Some(Mode::Proxy),
+        (DhcpMode::Server, Some(first), Some(last)) => Some(Mode::Server(Pool {
+            first,
+            last,
+            prefix: boot.dhcp_prefix,
+            router: boot.dhcp_router,
+            dns: boot.dns.iter().filter_map(|server| ipv4(*server)).collect(),
+            lease: Duration::from_secs(u64::from(boot.dhcp_lease_s)),
+        })),
+        _ => None,
+    }
 }

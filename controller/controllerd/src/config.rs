@@ -2,11 +2,13 @@
 //! compares the two.
 
 mod boot;
+mod discovery;
 mod events;
 mod metrics;
 mod ui;
 
 pub use boot::{Boot, DhcpMode};
+pub use discovery::{AfterDiscovery, Discovery};
 pub use events::EventSettings;
 pub use metrics::MetricsSettings;
 pub use ui::UiSettings;
@@ -45,6 +47,7 @@ pub struct Config {
     pub connections: Connections,
     pub conductor: conductor::Settings,
     pub boot: Boot,
+    pub discovery: Discovery,
     pub bundles: Bundles,
     pub images: images::Settings,
     pub metrics: MetricsSettings,
@@ -129,6 +132,7 @@ impl Default for Config {
             connections: Connections::default(),
             conductor: conductor::Settings::default(),
             boot: Boot::default(),
+            discovery: Discovery::default(),
             bundles: Bundles::default(),
             images: images::Settings::default(),
             metrics: MetricsSettings::default(),
@@ -230,12 +234,18 @@ impl Config {
             rescue_archive: self.rescue_archive(),
             hello_url: self.hello_url(),
             root_disk: self.conductor.root_disk_rules(),
+            discovery: self.discovery(),
         }
     }
 
     /// How many requests one address may send where senders are unknown.
     pub fn agent_requests(&self) -> api::RequestRate {
         api::RequestRate { per_s: self.agent.requests_per_s, burst: self.agent.requests_burst }
+    }
+
+    /// How unknown machines are discovered; `None`: they are not.
+    pub fn discovery(&self) -> Option<api::DiscoverySettings> {
+        self.discovery.settings(self.conductor.inspection_add_ports)
     }
 
     /// Base URL under which instances say hello, without a slash at its end; empty: they cannot.
@@ -313,6 +323,7 @@ impl Config {
         self.ui.check(self.api.auth_strategy == AuthStrategy::HttpBasic)?;
         self.events.check()?;
         self.check_webhooks()?;
+        self.discovery.check(self.boot.enabled, &self.enabled_hardware_types)?;
         self.boot.check_hello_url()?;
         self.boot.check_dns()?;
         if self.boot.enabled {
@@ -480,15 +491,36 @@ mod tests {
         }
     }
 
+    /// The error of a file with this text.
+    fn wrong(text: &str) -> String {
+        let parsed: Result<Config, _> = toml::from_str(text);
+        match parsed {
+            Ok(config) => format!("{:#}", config.check().unwrap_err()),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn an_error_names_the_wrong_setting_of_discovery() {
+        let discovery = |lines: &str| wrong(&format!("[discovery]\n{lines}"));
+        assert!(discovery("enabled = true").contains("discovery.enabled needs boot.enabled"));
+        assert!(discovery("networks = [\"10.9.0.0/33\"]").contains("networks"));
+        assert!(
+            discovery("networks = [\"0.0.0.0/0\"]")
+                .contains("discovery.networks: 0.0.0.0/0 is every address")
+        );
+        assert!(discovery("wait_s = 59").contains("discovery.wait_s"));
+        assert!(discovery("after = \"reboot\"").contains("boot_disk"));
+        assert!(discovery("per_minute = 0").contains("discovery.per_minute"));
+        assert!(discovery("max_waiting = 5000").contains("discovery.max_waiting"));
+        let booting = "[boot]\nenabled = true\naddress = \"127.0.0.1\"\n[discovery]\nenabled = true\n";
+        assert!(wrong(booting).contains("discovery.networks"));
+        let driver = wrong(&format!("{booting}networks = [\"10.9.0.0/24\"]\ndriver = \"idrac\""));
+        assert!(driver.contains("discovery.driver: \"idrac\" is none of"), "{driver}");
+    }
+
     #[test]
     fn an_error_names_the_wrong_setting() {
-        let wrong = |text: &str| {
-            let parsed: Result<Config, _> = toml::from_str(text);
-            match parsed {
-                Ok(config) => format!("{:#}", config.check().unwrap_err()),
-                Err(error) => error.to_string(),
-            }
-        };
         assert!(wrong("[api]\nlisen = []").contains("lisen"));
         assert!(wrong("[api]\nlisten = []").contains("api.listen"));
         assert!(wrong("[api]\nauth_strategy = \"keystone\"").contains("http_basic"));

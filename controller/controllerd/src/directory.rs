@@ -1,14 +1,16 @@
 //! What the NIC with a MAC address boots: the ramdisk while the node's run needs it, the disk otherwise.
 
+use crate::discovery_boots::DiscoveryBoots;
 use crate::node_media;
 use async_trait::async_trait;
 use boot::{
     BootAnswer, BootDirectory, HelloAnswer, Mac, MediumAnswer, Overlay, RamdiskParams, boot_parameters,
-    ramdisk_cmdline,
+    inspection_callback, ramdisk_cmdline,
 };
 use http_server::address_key;
 use model::boot::{BootNonce, RamdiskAgent};
 use model::boot_medium::MediumKind;
+use model::discovery::UnknownBoot;
 use model::hello::HelloNonce;
 use model::ramdisk_deploy::{RamdiskDeploy, boots_instance};
 use model::{AgentApi, Node, ResourceKind, RunKind, boot_medium};
@@ -45,6 +47,8 @@ pub struct Directory {
     pub hellos: Arc<api::Rates>,
     /// Reads of boot media by strangers, in the histories of nodes.
     pub remarks: Remarks,
+    /// Boots of machines that no node is known for; `None`: there are none.
+    pub discovery: Option<DiscoveryBoots>,
 }
 
 /// How long the name of a BMC is looked up.
@@ -53,8 +57,12 @@ const RESOLVE: Duration = Duration::from_secs(5);
 #[async_trait]
 impl BootDirectory for Directory {
     async fn boot_for(&self, mac: Mac, from: IpAddr) -> BootAnswer {
-        let port = self.store.resource_by_key(ResourceKind::Port, &mac.to_string()).await;
-        let Some(node) = port.ok().and_then(|port| port.node) else { return BootAnswer::Unknown };
+        let node = match self.store.resource_by_key(ResourceKind::Port, &mac.to_string()).await {
+            Ok(port) => port.node,
+            Err(StoreError::NotFound { .. }) => return self.unknown(mac, from).await,
+            Err(_) => None,
+        };
+        let Some(node) = node else { return BootAnswer::Unknown };
         match self.store.node(node).await {
             // It boots from its medium, or not at all: a script would give the nonce to the network.
             Ok(node) if node.boots_ramdisk() && boot_medium::way(&node).is_some() => BootAnswer::Wait,
@@ -108,6 +116,13 @@ impl BootDirectory for Directory {
 }
 
 impl Directory {
+    /// What a machine boots that no node is known for.
+    async fn unknown(&self, mac: Mac, from: IpAddr) -> BootAnswer {
+        let Some(discovery) = &self.discovery else { return BootAnswer::Unknown };
+        let boot = UnknownBoot { mac, from: from.to_canonical(), at: self.clock.now() };
+        discovery.answer(&*self.store, boot, (self.lease_of)(mac), self.controllers("")).await
+    }
+
     /// The script with the nonce of this boot, for the one address that may have it.
     async fn ramdisk(&self, node: &Node, mac: Mac, from: IpAddr) -> BootAnswer {
         let node_uuid = node.uuid;
@@ -239,24 +254,28 @@ impl Directory {
     /// The parameters of the ramdisk, and one more argument: a node that is inspected also gets the URL to send its inventory
     /// to. Anneal's agent shows the nonce in a header; ironic-python-agent repeats what its URLs begin with.
     fn parameters(&self, node: &Node, nonce: &BootNonce) -> (RamdiskParams, String) {
-        let mut ramdisk = self.ramdisk.clone();
-        let mut suffix = String::new();
-        match RamdiskAgent::of(&node.properties) {
-            RamdiskAgent::Anneal => ramdisk.nonce = Some(nonce.expose().to_owned()),
-            RamdiskAgent::IronicPythonAgent => suffix = format!("{}{}", api::NONCE_PATH, nonce.expose()),
-        }
+        let ramdisk = match RamdiskAgent::of(&node.properties) {
+            RamdiskAgent::Anneal => {
+                RamdiskParams { nonce: Some(nonce.expose().to_owned()), ..self.controllers("") }
+            }
+            RamdiskAgent::IronicPythonAgent => {
+                self.controllers(&format!("{}{}", api::NONCE_PATH, nonce.expose()))
+            }
+        };
+        let inspects = node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Inspect);
+        let callback = if inspects { inspection_callback(&ramdisk) } else { String::new() };
+        (ramdisk, callback)
+    }
+
+    /// The parameters of every ramdisk, with the controllers that it may turn to. Their URLs end with `suffix`.
+    fn controllers(&self, suffix: &str) -> RamdiskParams {
         let others = self.members.other_agent_apis(OTHERS);
         let all = || iter::once(&self.own).chain(&others);
-        ramdisk.api_urls =
-            all().flat_map(AgentApi::by_url).map(|api| format!("{}{suffix}", api.url)).collect();
-        ramdisk.pins_sha256 = all().filter_map(|api| api.pin_sha256.clone()).collect();
-        let api_url = &ramdisk.api_urls[0];
-        let inspects = node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Inspect);
-        let callback = match inspects {
-            true => format!(" ipa-inspection-callback-url={api_url}/v1/continue_inspection"),
-            false => String::new(),
-        };
-        (ramdisk, callback)
+        RamdiskParams {
+            api_urls: all().flat_map(AgentApi::by_url).map(|api| format!("{}{suffix}", api.url)).collect(),
+            pins_sha256: all().filter_map(|api| api.pin_sha256.clone()).collect(),
+            ..self.ramdisk.clone()
+        }
     }
 }
 
@@ -338,6 +357,7 @@ mod tests {
             lease_of: Arc::new(move |_| lease.map(Ipv4Addr::from)),
             hellos: api::Rates::new(api::RequestRate { per_s: 1, burst: 3 }),
             remarks: Remarks::default(),
+            discovery: None,
         };
         (directory, node, mac, nonce)
     }

@@ -11,6 +11,7 @@ mod database_check;
 mod database_key;
 mod database_url;
 mod directory;
+mod discovery_boots;
 mod drivers;
 mod event_retention;
 mod identity;

@@ -1,6 +1,7 @@
 //! What rules work on, and what they have logged.
 
-use model::{Node, Resource};
+use model::history::Severity;
+use model::{Event, EventKind, Node, Resource, Timestamp};
 use serde_json::Value;
 
 /// What an inspection found, and what it is about.
@@ -38,6 +39,14 @@ pub enum Level {
     Error,
     /// `critical`
     Critical,
+}
+
+impl Note {
+    /// The line as an event of the node.
+    pub fn event(self, now: Timestamp) -> Event {
+        let severity = if self.level >= Level::Error { Severity::Error } else { Severity::Info };
+        Event::new(EventKind::Agent, severity, format!("inspection rule: {}", self.text), now)
+    }
 }
 
 impl Level {

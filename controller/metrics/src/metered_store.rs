@@ -4,6 +4,7 @@ use crate::counts::Counts;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
 use model::boot::Boot;
+use model::discovery::{DiscoveredMachine, DiscoveryLimits, UnknownBoot};
 use model::{
     Bundle, Catalogue, Certificate, ConductorReport, DeadLetter, Delivery, Event, EventKind, Inventory, Node,
     ProvisionState, Resource, ResourceKind, Scope, Timestamp,
@@ -11,10 +12,10 @@ use model::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{
-    AgentStore, Bell, ConductorStore, EventCursor, EventPage, EventStore, FieldValue, HeartbeatRecord,
-    Inspected, KeptEvents, Lease, NodeField, NodePage, NodeQuery, NodeStore, ResourcePage, ResourceQuery,
-    ResourceStore, ResourceWrite, Result, ScriptFetch, ScriptGrant, StepKind, Store, StoreError, TokenGrant,
-    TokenRequest,
+    AgentStore, Bell, ConductorStore, DiscoveryStore, EventCursor, EventPage, EventStore, FieldValue,
+    HeartbeatRecord, Inspected, KeptEvents, Lease, NodeChange, NodeField, NodePage, NodeQuery, NodeStore,
+    ResourcePage, ResourceQuery, ResourceStore, ResourceWrite, Result, ScriptFetch, ScriptGrant, StepKind,
+    Store, StoreError, TokenGrant, TokenRequest, UnknownBootGrant,
 };
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -118,6 +119,31 @@ timed!(EventStore {
     async fn put_dead_letter(letter: DeadLetter) -> Result<()>;
     async fn remove_dead_letter(webhook: &str, place: u64) -> Result<()>;
 } with {});
+
+timed!(DiscoveryStore {
+    async fn discovered_machines() -> Result<Vec<DiscoveredMachine>>;
+    async fn discovered_machine(id: Uuid) -> Result<DiscoveredMachine>;
+    async fn boot_unknown(boot: UnknownBoot, limits: DiscoveryLimits) -> Result<UnknownBootGrant>;
+    async fn forget_discovered(id: Uuid, version: u64) -> Result<()>;
+} with {
+    async fn write_discovered(
+        &self,
+        machine: DiscoveredMachine,
+        change: NodeChange,
+        events: Vec<Event>,
+    ) -> Result<DiscoveredMachine> {
+        let made = match &change {
+            NodeChange::Create(new) => Some(new.node.clone()),
+            _ => None,
+        };
+        let write = self.store.write_discovered(machine, change, events);
+        let written = self.timed("write_discovered", write).await?;
+        if let Some(node) = made {
+            self.wrote(&node, true);
+        }
+        Ok(written)
+    }
+});
 
 timed!(AgentStore {
     async fn contact(node: Uuid) -> Result<Contact>;

@@ -14,6 +14,7 @@ pub mod certificate;
 pub mod clock_jump;
 pub mod conductors;
 pub mod deploy_step;
+pub mod discovery;
 pub mod disks;
 pub mod fast_track;
 pub mod health;

@@ -5,7 +5,7 @@ use crate::change::Change;
 use crate::document::cell;
 use crate::failure::failed;
 use crate::sql::node::{self, NodeRow};
-use crate::sql::{bundle, certificate, contact, inventory, lease, resource};
+use crate::sql::{bundle, certificate, contact, discovery, inventory, lease, resource};
 use model::agent::Contact;
 use model::{Certificate, ResourceKind};
 use store::{Result, StepKind, Store, StoreError};
@@ -57,6 +57,9 @@ async fn copy(change: &mut Change, key: &DatabaseKey, source: &dyn Store, last_e
     for of in source.bundles().await? {
         bundle::put(change, &of).await?;
     }
+    for of in source.discovered_machines().await? {
+        discovery::put(change, &of).await?;
+    }
     copy_certificates(change, source).await?;
     for text in source.key_changes().await? {
         certificate::add_key_change(change, &text).await?;
@@ -82,7 +85,8 @@ async fn copy_certificates(change: &Change, source: &dyn Store) -> Result<()> {
 }
 
 async fn check_empty(change: &Change) -> Result<()> {
-    const TABLES: [&str; 5] = ["node", "resource", "bundle", "certificate", "certificate_key_change"];
+    const TABLES: [&str; 6] =
+        ["node", "resource", "bundle", "certificate", "certificate_key_change", "discovered_machine"];
     let lock = format!("LOCK TABLE {} IN EXCLUSIVE MODE", TABLES.join(", "));
     change.batch(&lock).await.map_err(failed("locking the database"))?;
     for table in TABLES {

@@ -19,6 +19,7 @@ mod columns;
 mod conductor;
 mod connect;
 mod database;
+mod discovery;
 mod document;
 mod events;
 mod failure;

@@ -31,6 +31,7 @@ pub const MIGRATIONS: &[Migration] = &[
         oldest: 1,
     },
     Migration { name: "0003_event_log", sql: include_str!("../migrations/0003_event_log.sql"), oldest: 1 },
+    Migration { name: "0004_discovery", sql: include_str!("../migrations/0004_discovery.sql"), oldest: 1 },
 ];
 
 /// A count of migrations, as the database has it.

@@ -23,18 +23,19 @@ const FIXTURES: &[&str] = &[
     include_str!("../tests/fixtures/v0001.sql"),
     include_str!("../tests/fixtures/v0001.sql"),
     include_str!("../tests/fixtures/v0001.sql"),
+    include_str!("../tests/fixtures/v0001.sql"),
 ];
 
 /// What a later release might add.
 const ADDS: Migration = Migration {
-    name: "0004_adds",
+    name: "0005_adds",
     sql: "ALTER TABLE node ADD COLUMN made_up text COLLATE \"C\"; CREATE INDEX node_made_up ON node (made_up)",
     oldest: 1,
 };
 
 /// What the one after that might take away.
 const TAKES_AWAY: Migration =
-    Migration { name: "0005_takes_away", sql: "ALTER TABLE node DROP COLUMN lessee", oldest: 4 };
+    Migration { name: "0006_takes_away", sql: "ALTER TABLE node DROP COLUMN lessee", oldest: 5 };
 
 fn key() -> DatabaseKey {
     DatabaseKey::from_text(&"07".repeat(32)).unwrap()
@@ -117,17 +118,17 @@ async fn a_controller_starts_on_a_newer_schema_until_that_has_taken_something_aw
     let refused = fixture.open(&newest).await.err().expect("one is alive that would fail");
     assert!(matches!(&refused, OpenError::OldController { hostname, .. } if hostname == "late"), "{refused}");
     let text = refused.to_string();
-    assert!(text.contains("0005_takes_away") && text.contains("schemas up to 3 and must know 4"), "{text}");
+    assert!(text.contains("0006_takes_away") && text.contains("schemas up to 4 and must know 5"), "{text}");
     assert_eq!(
         fixture.sql("SELECT version FROM anneal_schema"),
         newer.len().to_string(),
         "nothing was changed"
     );
 
-    fixture.sql("UPDATE conductor SET schema = 4 WHERE hostname = 'late'");
+    fixture.sql("UPDATE conductor SET schema = 5 WHERE hostname = 'late'");
     drop(fixture.open(&newest).await.unwrap());
     let refused = fixture.open(MIGRATIONS).await.err().expect("what it uses is gone");
-    assert!(matches!(refused, OpenError::Newer { found: 5, known: 3, .. }), "{refused}");
+    assert!(matches!(refused, OpenError::Newer { found: 6, known: 4, .. }), "{refused}");
 }
 
 /// One that died does not stand in the way.
@@ -142,9 +143,9 @@ async fn a_report_that_has_expired_says_nothing() {
 #[tokio::test]
 async fn a_failing_migration_leaves_the_database_at_the_schema_before() {
     let fixture = Fixture::new(MIGRATIONS.len()).await;
-    let bad = Migration { name: "0004_bad", sql: "DELETE FROM node; SELECT * FROM nowhere", oldest: 3 };
+    let bad = Migration { name: "0005_bad", sql: "DELETE FROM node; SELECT * FROM nowhere", oldest: 4 };
     let error = fixture.open(&[MIGRATIONS, &[bad]].concat()).await.err().expect("it fails");
-    assert!(error.to_string().ends_with("migration 0004_bad failed"), "{error}");
+    assert!(error.to_string().ends_with("migration 0005_bad failed"), "{error}");
     has_its_data(&fixture.open(MIGRATIONS).await.unwrap()).await;
 }
 

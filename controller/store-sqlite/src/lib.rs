@@ -17,6 +17,7 @@ pub mod backup;
 mod cache_tests;
 mod check;
 mod conductor;
+mod discovery;
 mod document;
 mod events;
 #[cfg(feature = "fault-points")]

@@ -25,6 +25,7 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration { name: "0009_lists", sql: include_str!("../migrations/0009_lists.sql") },
     Migration { name: "0010_conductors", sql: include_str!("../migrations/0010_conductors.sql") },
     Migration { name: "0011_event_log", sql: include_str!("../migrations/0011_event_log.sql") },
+    Migration { name: "0012_discovery", sql: include_str!("../migrations/0012_discovery.sql") },
 ];
 
 /// `application_id` of our databases ("Annl"), set by the first migration.

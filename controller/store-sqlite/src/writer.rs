@@ -335,6 +335,23 @@ mod tests {
         })
     }
 
+    /// Work that holds the writer until the channel is sent to, so that what is queued meanwhile goes into one transaction: once it
+    /// runs, its own is closed.
+    async fn hold(writer: &Arc<Writer>) -> (mpsc::Sender<()>, tokio::task::JoinHandle<Result<()>>) {
+        let (begin, begun) = oneshot::channel();
+        let (open, gate) = mpsc::channel::<()>();
+        let holder = writer.clone();
+        let held = tokio::spawn(async move {
+            let work = move |_: &mut Change<'_>| {
+                let _ = begin.send(());
+                gate.recv().map_err(failed("waiting"))
+            };
+            holder.write(work).await
+        });
+        begun.await.unwrap();
+        (open, held)
+    }
+
     /// The transaction fails at its very end, at COMMIT: every call in it returns the error, the bell does not ring,
     /// nothing is stored, and the writer continues.
     #[tokio::test]
@@ -352,18 +369,7 @@ mod tests {
         let writer =
             Arc::new(Writer::spawn(connection, bell, NodeCache::new(0), Arc::default(), ()).unwrap());
 
-        // Once this runs its batch is closed; it holds the writer until the others are queued for the next one.
-        let (begin, begun) = oneshot::channel();
-        let (open, gate) = mpsc::channel::<()>();
-        let holder = writer.clone();
-        let held = tokio::spawn(async move {
-            let work = move |_: &mut Change<'_>| {
-                let _ = begin.send(());
-                gate.recv().map_err(failed("waiting"))
-            };
-            holder.write(work).await
-        });
-        begun.await.unwrap();
+        let (open, held) = hold(&writer).await;
         let insert = |sql: &'static str| {
             let writer = writer.clone();
             async move {
@@ -419,17 +425,7 @@ mod tests {
         let mut ears = bell.listen();
         let writer =
             Arc::new(Writer::spawn(connection, bell, NodeCache::new(0), Arc::default(), ()).unwrap());
-        let (begin, begun) = oneshot::channel();
-        let (open, gate) = mpsc::channel::<()>();
-        let holder = writer.clone();
-        let held = tokio::spawn(async move {
-            let work = move |_: &mut Change<'_>| {
-                let _ = begin.send(());
-                gate.recv().map_err(failed("waiting"))
-            };
-            holder.write(work).await
-        });
-        begun.await.unwrap();
+        let (open, held) = hold(&writer).await;
         let insert = |sql: &'static str| {
             let work = move |change: &mut Change<'_>| change.execute(sql, []).map_err(failed("inserting"));
             writer.write_node_in_one_statement(Uuid::nil(), work)
@@ -451,6 +447,32 @@ mod tests {
             (ears.try_recv().is_ok(), ears.try_recv().is_ok(), ears.try_recv().is_ok()),
             (true, true, false)
         );
+    }
+
+    /// Where SQLite undoes the whole transaction by itself, as on a full disk, none of its calls is answered as if it were written.
+    #[tokio::test]
+    async fn when_the_transaction_is_undone_all_in_it_hear_of_it() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE child (id INTEGER CHECK (id < 10));").unwrap();
+        let writer =
+            Arc::new(Writer::spawn(connection, Bell::new(), NodeCache::new(0), Arc::default(), ()).unwrap());
+        let (open, held) = hold(&writer).await;
+        let insert = |sql: &'static str| {
+            let work = move |change: &mut Change<'_>| change.execute(sql, []).map_err(failed("inserting"));
+            writer.write_node_in_one_statement(Uuid::nil(), work)
+        };
+        let (first, bad, last, ()) = tokio::join!(
+            biased;
+            insert("INSERT INTO child VALUES (1)"),
+            insert("INSERT OR ROLLBACK INTO child VALUES (10)"),
+            insert("INSERT INTO child VALUES (4)"),
+            async { open.send(()).unwrap() },
+        );
+        held.await.unwrap().unwrap();
+        for outcome in [first, bad, last] {
+            outcome.unwrap_err();
+        }
+        assert_eq!(rows(&writer).await.unwrap(), 0);
     }
 
     /// A call that is queued is done even if its caller gives up, and dropping the writer waits for it.

@@ -13,6 +13,7 @@ mod bundles;
 mod certificates;
 mod conductors;
 mod contact;
+mod discovery;
 mod events;
 mod inventory;
 mod lease;
@@ -118,6 +119,11 @@ async fn check_what_belongs_to_them<S: Store + 'static>(make: impl AsyncFn() -> 
         events::old_events_are_deleted,
         events::few_events_are_deleted_at_once,
         events::changes_of_resources_are_logged,
+        discovery::an_unknown_machine_is_booted_once,
+        discovery::a_known_machine_is_not_discovered,
+        discovery::of_many_unknown_machines_at_once_few_are_booted,
+        discovery::a_machine_becomes_a_node_whole_or_not_at_all,
+        discovery::an_operators_decision_is_written_with_its_node,
         webhooks::one_controller_delivers_a_webhook,
         webhooks::of_two_at_once_one_gets_the_webhook,
         webhooks::dead_letters_are_kept_until_they_are_taken_away,

@@ -75,6 +75,8 @@ pub enum Noun {
     Bundle,
     /// An erasure certificate.
     Certificate,
+    /// A machine that no node is known for.
+    DiscoveredMachine,
 }
 
 impl fmt::Display for Noun {
@@ -84,6 +86,7 @@ impl fmt::Display for Noun {
             Self::Resource(kind) => kind.noun(),
             Self::Bundle => "Bundle",
             Self::Certificate => "Certificate",
+            Self::DiscoveredMachine => "Discovered machine",
         })
     }
 }

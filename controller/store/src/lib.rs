@@ -1,5 +1,5 @@
-//! What the controller stores, behind five traits by user: [`NodeStore`], [`AgentStore`], [`ResourceStore`], [`EventStore`] and
-//! [`ConductorStore`].
+//! What the controller stores, behind six traits by user: [`NodeStore`], [`AgentStore`], [`ResourceStore`], [`EventStore`],
+//! [`DiscoveryStore`] and [`ConductorStore`].
 //!
 //! Rules of every implementation (tested by [`conformance`]):
 //! - A node is written only at the version it was read at; a stale write changes nothing
@@ -24,6 +24,7 @@ pub mod clock;
 mod conductor;
 pub mod conformance;
 pub mod contact;
+mod discovery;
 mod error;
 mod event_cursor;
 mod event_log;
@@ -53,6 +54,7 @@ pub use agents::{
 pub use bell::Bell;
 pub use clock::{Clock, SystemClock};
 pub use conductor::{ConductorStore, Inspected};
+pub use discovery::{DiscoveryStore, NewNode, NodeChange, UnknownBootGrant};
 pub use error::{Cause, Noun, Result, StoreError, Unique};
 pub use event_cursor::EventCursor;
 pub use event_log::log_events;
@@ -72,9 +74,9 @@ pub use resource_query::{Ownership, ResourceFilter, ResourcePage, ResourceQuery}
 pub use resources::{ResourceStore, ResourceWrite};
 
 /// What the API uses: everything but leases and the conductor's writes.
-pub trait ApiStore: NodeStore + AgentStore + ResourceStore + EventStore {}
+pub trait ApiStore: NodeStore + AgentStore + ResourceStore + EventStore + DiscoveryStore {}
 
-impl<S: NodeStore + AgentStore + ResourceStore + EventStore> ApiStore for S {}
+impl<S: NodeStore + AgentStore + ResourceStore + EventStore + DiscoveryStore> ApiStore for S {}
 
 /// The whole store.
 pub trait Store: ApiStore + ConductorStore {}
@@ -83,5 +85,7 @@ impl<S: ApiStore + ConductorStore> Store for S {}
 
 /// The traits, for callers of a concrete store.
 pub mod prelude {
-    pub use crate::{AgentStore, ApiStore, ConductorStore, EventStore, NodeStore, ResourceStore, Store};
+    pub use crate::{
+        AgentStore, ApiStore, ConductorStore, DiscoveryStore, EventStore, NodeStore, ResourceStore, Store,
+    };
 }

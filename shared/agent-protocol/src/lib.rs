@@ -8,12 +8,13 @@
 //! ```
 //!
 //! The shapes are Ironic's and ironic-python-agent's. What Anneal adds lives in one object named
-//! `anneal` in each message (and in `anneal_bundles` of a lookup's answer), and an agent sends its own only to a controller whose lookup answer
+//! `anneal` in each message (and in `anneal_bundles` and `anneal_discovery` of a lookup's answer), and an agent sends its own only to a controller whose lookup answer
 //! offered it ([`lookup::Offer`]): Ironic refuses unknown heartbeat fields with 400.
 
 pub mod boot_medium;
 pub mod command;
 pub mod deployment;
+pub mod discovery;
 pub mod heartbeat;
 pub mod inspection;
 pub mod inventory;

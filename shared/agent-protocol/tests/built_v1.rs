@@ -3,6 +3,7 @@
 //! differ from each other within a message. Never edit an expected text; add lines when a message grows.
 
 use agent_protocol::command::{CommandError, CommandRequest, CommandStatus, Status};
+use agent_protocol::discovery::{DiscoveryAnswer, DiscoveryLookup, Verdict};
 use agent_protocol::heartbeat::{AgentState, Heartbeat, Running};
 use agent_protocol::inspection::{Configuration, Discovered, InspectionAnswer, InspectionReport, Manager};
 use agent_protocol::inventory::{
@@ -325,6 +326,13 @@ fn inventory() -> Inventory {
             }],
         }),
     }
+}
+
+#[test]
+fn a_verdict_of_a_discovery_names_each_value() {
+    let anneal_discovery = DiscoveryAnswer { verdict: Verdict::Rejected, seconds_left: 7 };
+    let expected = json!({"anneal_discovery": {"verdict": "rejected", "seconds_left": 7}});
+    written(&DiscoveryLookup { anneal_discovery }, expected);
 }
 
 #[test]

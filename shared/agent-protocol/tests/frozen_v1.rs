@@ -7,6 +7,7 @@ use agent_protocol::boot_medium::{
 };
 use agent_protocol::command::{Addition, CommandList, CommandRequest, CommandStatus};
 use agent_protocol::deployment::{BootEntries, WrittenDisk};
+use agent_protocol::discovery::DiscoveryLookup;
 use agent_protocol::heartbeat::Heartbeat;
 use agent_protocol::inspection::{InspectionAnswer, InspectionReport};
 use agent_protocol::inventory::Inventory;
@@ -89,6 +90,17 @@ fn lookup_answer_of_ours_with_bundles() {
         r#"{"node":{"uuid":"u","properties":{},"instance_info":{},"driver_internal_info":{},"links":[]},"config":{"heartbeat_timeout":300.0,"agent_token_required":true,"anneal":{"extension":1},"anneal_bundles":[{"name":"acme","version":"1.2","digest":"ab12","size":4096,"signed_by":"0123456789abcdef"},{"name":"site","version":"3","digest":"cd34","size":8192}]}}"#,
     );
     assert_eq!(answer.config.anneal_bundles[1].signed_by, None);
+}
+
+#[test]
+fn lookup_answer_of_ours_to_a_machine_that_no_node_is_known_for() {
+    for bytes in [
+        r#"{"anneal_discovery":{"verdict":"waiting","seconds_left":3599}}"#,
+        r#"{"anneal_discovery":{"verdict":"approved","seconds_left":0}}"#,
+        r#"{"anneal_discovery":{"verdict":"rejected","seconds_left":7}}"#,
+    ] {
+        exact::<DiscoveryLookup>(bytes);
+    }
 }
 
 #[test]

@@ -9,7 +9,8 @@
 //!                                              read from outside: scan ◄──┘
 //! ```
 //!
-//! The BMC here shares no code with `controller/bmc`: the two meet only in the Redfish specification.
+//! The BMC here shares no code with `controller/bmc`: the two meet only in the Redfish specification. `recorded` plays BMCs that
+//! others have recorded, without a machine.
 //! Everything that is started belongs to a value whose drop stops it; processes also die with the thread
 //! that started them (`setpriv --pdeathsig`), so that a killed test leaves nothing behind.
 //!
@@ -32,6 +33,7 @@ pub mod node;
 pub mod packing;
 pub mod process;
 pub mod qmp;
+pub mod recorded;
 pub mod redfish;
 pub mod scan;
 pub mod signatures;

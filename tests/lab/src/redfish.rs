@@ -4,19 +4,21 @@
 //! each other. Basic and session authentication; HTTP, or HTTPS with a certificate of its own.
 
 mod access;
+mod accounts;
 mod bios;
 pub mod media;
+mod protocol;
 mod system;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use axum::extract::{Request, State};
-use axum::http::StatusCode;
-use axum::middleware::{self, Next};
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -131,36 +133,39 @@ fn router(bmc: Bmc) -> Router {
         .route("/redfish/v1/Managers/1", get(manager))
         .route("/redfish/v1/Chassis", get(chassis))
         .route("/redfish/v1/SessionService", get(session_service))
-        .route("/redfish/v1/SessionService/Sessions/{id}", delete(access::log_out))
+        .route(access::SESSIONS, get(access::sessions))
+        .route(&format!("{}/{{id}}", access::SESSIONS), get(access::show).delete(access::log_out))
+        .route(accounts::SERVICE, get(accounts::service))
+        .route(accounts::ROLES, get(accounts::roles))
+        .route(&format!("{}/{{name}}", accounts::ROLES), get(accounts::show_role))
+        .route(accounts::ACCOUNTS, get(accounts::list).post(accounts::create))
+        .route(
+            &format!("{}/{{id}}", accounts::ACCOUNTS),
+            get(accounts::show).patch(accounts::patch).delete(accounts::remove),
+        )
         .route(system::PATH, get(system::show).patch(system::patch))
         .route(system::RESET_PATH, post(system::reset))
         .route(bios::PATH, get(bios::show))
         .route(bios::SETTINGS, get(bios::pending).patch(bios::patch))
         .route(bios::RESET, post(bios::reset))
-        .route_layer(middleware::from_fn_with_state(bmc.clone(), guard));
-    // DSP0266: the version list, the service root and logging in are open to all.
+        .route_layer(middleware::from_fn_with_state(bmc.clone(), access::guard));
+    // DSP0266: the version list, the service root, the OData documents and logging in are open to all.
     Router::new()
         .route("/redfish", get(async || Json(json!({"v1": "/redfish/v1/"}))))
         .route("/redfish/v1", get(root))
         .route("/redfish/v1/", get(root))
-        .route("/redfish/v1/SessionService/Sessions", post(access::log_in))
+        .route("/redfish/v1/odata", get(protocol::odata))
+        .route("/redfish/v1/$metadata", get(protocol::metadata))
+        .route(access::SESSIONS, post(access::log_in))
+        .route(&format!("{}/Members", access::SESSIONS), post(access::log_in))
         .merge(guarded)
         .fallback(async || error(StatusCode::NOT_FOUND, "ResourceMissingAtURI", "no such resource"))
+        .layer(middleware::from_fn(protocol::speak))
         .with_state(bmc)
 }
 
-async fn guard(State(bmc): State<Bmc>, request: Request, next: Next) -> Response {
-    if bmc.access.allows(request.headers()) {
-        return next.run(request).await;
-    }
-    let mut refused = error(StatusCode::UNAUTHORIZED, "NoValidSession", "wrong user or password");
-    let realm = axum::http::HeaderValue::from_static("Basic realm=\"Redfish\"");
-    refused.headers_mut().insert(axum::http::header::WWW_AUTHENTICATE, realm);
-    refused
-}
-
-async fn root() -> Json<Value> {
-    Json(json!({
+async fn root() -> impl IntoResponse {
+    let document = json!({
         "@odata.type": "#ServiceRoot.v1_9_0.ServiceRoot",
         "@odata.id": "/redfish/v1/",
         "Id": "RootService",
@@ -171,8 +176,12 @@ async fn root() -> Json<Value> {
         "Managers": {"@odata.id": "/redfish/v1/Managers"},
         "Chassis": {"@odata.id": "/redfish/v1/Chassis"},
         "SessionService": {"@odata.id": "/redfish/v1/SessionService"},
-        "Links": {"Sessions": {"@odata.id": "/redfish/v1/SessionService/Sessions"}},
-    }))
+        "AccountService": {"@odata.id": accounts::SERVICE},
+        "ProtocolFeaturesSupported": {"ExcerptQuery": false, "FilterQuery": false, "OnlyMemberQuery": false,
+            "SelectQuery": false},
+        "Links": {"Sessions": {"@odata.id": access::SESSIONS}},
+    });
+    ([(header::ALLOW, "GET, HEAD")], Json(document))
 }
 
 fn collection(path: &str, kind: &str, members: &[&str]) -> Json<Value> {
@@ -205,7 +214,7 @@ async fn session_service() -> Json<Value> {
         "Id": "SessionService",
         "Name": "Sessions",
         "ServiceEnabled": true,
-        "Sessions": {"@odata.id": "/redfish/v1/SessionService/Sessions"},
+        "Sessions": {"@odata.id": access::SESSIONS},
     }))
 }
 

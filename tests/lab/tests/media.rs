@@ -199,7 +199,7 @@ async fn virtual_media_are_booted_by_usb_where_that_is_offered() {
 async fn a_url_is_set_and_taken_back() {
     let url = format!("http://192.0.2.1/boot/media/{MARK}-x.iso");
     let room = room_of(Firmware::Uefi, MediaQuirks::default()).await;
-    room.bmc.set_http_boot(&url).await.unwrap();
+    room.bmc.set_http_boot(&url, MARK).await.unwrap();
     assert_eq!(room.machine.http_url().await.as_deref(), Some(url.as_str()));
     assert_eq!(room.machine.boot_choice().await, Some((Boot::Http, Lasting::Once)));
     room.bmc.clear_http_boot("anneal-8").await.unwrap();
@@ -209,7 +209,7 @@ async fn a_url_is_set_and_taken_back() {
     room.bmc.clear_http_boot(MARK).await.unwrap();
 
     // After the boot the override is used up, and another one stays.
-    room.bmc.set_http_boot(&url).await.unwrap();
+    room.bmc.set_http_boot(&url, MARK).await.unwrap();
     room.machine.choose_boot(Some((Boot::Pxe, Lasting::Always))).await.unwrap();
     room.bmc.clear_http_boot(MARK).await.unwrap();
     assert_eq!(room.machine.boot_choice().await, Some((Boot::Pxe, Lasting::Always)));
@@ -219,9 +219,28 @@ async fn a_url_is_set_and_taken_back() {
         (Firmware::Uefi, forgetful, "passes no URL to its firmware"),
         (Firmware::Bios, MediaQuirks::default(), "cannot boot from uefihttp"),
     ] {
-        let error = room_of(firmware, quirks).await.bmc.set_http_boot(&url).await.unwrap_err();
+        let error = room_of(firmware, quirks).await.bmc.set_http_boot(&url, MARK).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         let text = error.to_string();
         assert!(text.contains(says) && !text.contains("x.iso"), "{text}");
     }
+}
+
+/// As with media: what an operator has set stays.
+#[tokio::test]
+async fn a_foreign_url_stays_and_is_named() {
+    let room = room_of(Firmware::Uefi, MediaQuirks::default()).await;
+    let foreign = "http://192.0.2.9/other-secret.efi";
+    room.machine.set_http_url(Some(foreign.to_owned())).await;
+    let url = format!("http://192.0.2.1/boot/media/{MARK}-x.iso");
+    let error = room.bmc.set_http_boot(&url, MARK).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let text = error.to_string();
+    assert!(
+        text.contains("HttpBootUri holds a URL that is not Anneal's") && !text.contains("secret"),
+        "{text}"
+    );
+    room.bmc.clear_http_boot(MARK).await.unwrap();
+    assert_eq!(room.machine.http_url().await.as_deref(), Some(foreign));
+    assert_eq!(room.machine.boot_choice().await, None);
 }

@@ -102,7 +102,7 @@ pub fn in_directory<T>(work: impl FnOnce(PathBuf) -> Result<T>) -> (Result<tempf
 fn play((name, _, story): &'static Scenario, stage: Stage) -> Result<()> {
     // What needs the network of this machine is installed before.
     match *name {
-        "sushy" => sushy::install().context("preparing")?,
+        "sushy" | "sushy_media" => sushy::install().context("preparing")?,
         "replace_ipa" | "ironic_deploys" | "ironic_deploys_uefi" => ironic::install().context("preparing")?,
         _ => {}
     }

@@ -8,6 +8,7 @@ use crate::world::World;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
 use model::boot::Boot;
+use model::discovery::{DiscoveredMachine, DiscoveryLimits, UnknownBoot};
 use model::request::RESCUE_HASH;
 use model::{
     Bundle, Catalogue, Certificate, ConductorReport, DeadLetter, Delivery, Event, Inventory, Node, Resource,
@@ -21,9 +22,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use store::prelude::*;
 use store::{
-    Bell, EventCursor, EventPage, FieldValue, HeartbeatRecord, Inspected, KeptEvents, Lease, NodeField,
-    NodePage, NodeQuery, ResourcePage, ResourceQuery, ResourceWrite, Result, ScriptFetch, ScriptGrant,
-    StoreError, TokenGrant, TokenRequest,
+    Bell, EventCursor, EventPage, FieldValue, HeartbeatRecord, Inspected, KeptEvents, Lease, NodeChange,
+    NodeField, NodePage, NodeQuery, ResourcePage, ResourceQuery, ResourceWrite, Result, ScriptFetch,
+    ScriptGrant, StoreError, TokenGrant, TokenRequest, UnknownBootGrant,
 };
 use tokio::task::yield_now;
 use tokio::time::sleep;
@@ -285,6 +286,35 @@ impl EventStore for WatchedStore {
 
     async fn remove_dead_letter(&self, webhook: &str, place: u64) -> Result<()> {
         self.write(json!(place), self.world.disk.remove_dead_letter(webhook, place)).await
+    }
+}
+
+#[async_trait]
+impl DiscoveryStore for WatchedStore {
+    async fn discovered_machines(&self) -> Result<Vec<DiscoveredMachine>> {
+        self.read(self.world.disk.discovered_machines()).await
+    }
+
+    async fn discovered_machine(&self, id: Uuid) -> Result<DiscoveredMachine> {
+        self.read(self.world.disk.discovered_machine(id)).await
+    }
+
+    async fn boot_unknown(&self, boot: UnknownBoot, limits: DiscoveryLimits) -> Result<UnknownBootGrant> {
+        self.write(json!({"boots": boot.mac}), self.world.disk.boot_unknown(boot, limits)).await
+    }
+
+    async fn write_discovered(
+        &self,
+        machine: DiscoveredMachine,
+        change: NodeChange,
+        events: Vec<Event>,
+    ) -> Result<DiscoveredMachine> {
+        let record = json!({"discovered": machine.id});
+        self.write(record, self.world.disk.write_discovered(machine, change, events)).await
+    }
+
+    async fn forget_discovered(&self, id: Uuid, version: u64) -> Result<()> {
+        self.write(json!({"forget": id}), self.world.disk.forget_discovered(id, version)).await
     }
 }
 

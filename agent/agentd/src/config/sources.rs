@@ -57,6 +57,9 @@ const SETTINGS: &[Setting] = &[
     Setting { flag: "(anneal.boot-nonce)", kernel: &["anneal.boot-nonce"], value: Value::One },
     // Not from a medium: see `signed`.
     Setting { flag: "(anneal.obeys)", kernel: &["anneal.obeys"], value: Value::Many },
+    // Of the ramdisk alone: how long a machine that no node is known for waits, and what it does then.
+    Setting { flag: "(anneal.discovery)", kernel: &["anneal.discovery"], value: Value::One },
+    Setting { flag: "(anneal.discovery-after)", kernel: &["anneal.discovery-after"], value: Value::One },
     // Of the ramdisk alone: what DHCP says comes first.
     Setting { flag: "(anneal.dns)", kernel: &["anneal.dns"], value: Value::One },
     // Of the ramdisk alone: the clock of another machine is not the agent's to set.

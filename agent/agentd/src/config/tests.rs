@@ -40,6 +40,28 @@ fn a_boot_script_line_is_understood() {
 }
 
 #[test]
+fn a_discovery_says_how_long_it_waits_and_what_comes_then() {
+    let of = |line: &str| ramdisk(&format!("ipa-api-url=http://192.0.2.1 {line}"));
+    assert_eq!(of("").expect("valid").discovery, None);
+    let boot = |line: &str| of(line).expect("valid").discovery.expect("a discovery");
+    let wait = Duration::from_secs(3600);
+    assert_eq!(boot("anneal.discovery=3600"), DiscoveryBoot { wait, after: ramdisk_init::Exit::PowerOff });
+    let disk = "anneal.discovery=3600 anneal.discovery-after=boot-disk";
+    assert_eq!(boot(disk), DiscoveryBoot { wait, after: ramdisk_init::Exit::Reboot });
+    for bad in ["anneal.discovery=0", "anneal.discovery=x", "anneal.discovery=9 anneal.discovery-after=halt"]
+    {
+        assert!(of(bad).expect_err(bad).to_string().contains("anneal.discovery"), "{bad}");
+    }
+    // Another agent than the ramdisk's looks at no kernel command line.
+    let outside = parse(&Environment {
+        arguments: vec!["--api-url=http://192.0.2.1".into()],
+        kernel_command_line: "anneal.discovery=3600".into(),
+        ..Environment::default()
+    });
+    assert_eq!(outside.expect("valid").discovery, None);
+}
+
+#[test]
 fn the_certificates_of_several_controllers_are_pinned() {
     let other = PIN.replace('f', "e");
     let urls = "ipa-api-url=https://192.0.2.1:6385,https://192.0.2.2:6385";

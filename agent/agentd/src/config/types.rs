@@ -1,6 +1,7 @@
 //! Settings that are more than one value.
 
 use crate::http::ApiUrl;
+use ramdisk_init::Exit;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -17,6 +18,15 @@ pub struct Inspection {
     pub collect_lldp: bool,
     /// How long neighbours are listened for.
     pub lldp_time: Duration,
+}
+
+/// The boot of a machine that no node is known for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiscoveryBoot {
+    /// How long it waits for an operator.
+    pub wait: Duration,
+    /// How it ends then, or once an operator rejects it.
+    pub after: Exit,
 }
 
 /// Host and port that a controller is to use.

@@ -2,11 +2,12 @@
 
 use super::error::{ConfigError, bad};
 use super::sources::Values;
-use super::types::{Advertise, Inspection};
+use super::types::{Advertise, DiscoveryBoot, Inspection};
 use crate::http::ApiUrl;
 use crate::tls::Trust;
 use crate::token::Token;
 use mac::{Mac, MacError};
+use ramdisk_init::Exit;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -175,11 +176,24 @@ pub(super) fn token(text: &str) -> Result<Token, ConfigError> {
     Token::new(text).ok_or_else(|| bad("(ipa-agent-token)", "shorter than 32 characters"))
 }
 
-pub(super) fn seconds(text: &str) -> Result<Duration, ConfigError> {
+pub(super) fn seconds(setting: &'static str, text: &str) -> Result<Duration, ConfigError> {
     match text.parse::<u64>() {
         Ok(seconds @ 1..=604_800) => Ok(Duration::from_secs(seconds)),
-        _ => Err(bad("--lookup-timeout", format!("{text:?} is not a number of seconds from 1 to 604800"))),
+        _ => Err(bad(setting, format!("{text:?} is not a number of seconds from 1 to 604800"))),
     }
+}
+
+/// Without the wait it is an ordinary boot.
+pub(super) fn discovery(values: &Values) -> Result<Option<DiscoveryBoot>, ConfigError> {
+    const WAIT: &str = "(anneal.discovery)";
+    const AFTER: &str = "(anneal.discovery-after)";
+    let Some(wait) = last(values, WAIT) else { return Ok(None) };
+    let after = match last(values, AFTER) {
+        None | Some("power-off") => Exit::PowerOff,
+        Some("boot-disk") => Exit::Reboot,
+        Some(other) => return Err(bad(AFTER, format!("{other:?} is neither power-off nor boot-disk"))),
+    };
+    Ok(Some(DiscoveryBoot { wait: seconds(WAIT, wait)?, after }))
 }
 
 /// ironic-python-agent takes fractions.

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The node that it knows.
@@ -38,6 +38,8 @@ pub struct Script {
     pub inspections: Vec<u16>,
     /// Bundles: what the lookup says, and what is then sent, in turn for each time that it is asked for.
     pub bundles: Vec<(Value, Vec<Vec<u8>>)>,
+    /// What it answers to the lookups of a machine that no node is known for, in turn; the last one again and again.
+    pub verdicts: Vec<Value>,
 }
 
 /// The controller.
@@ -47,13 +49,14 @@ pub struct Controller {
     /// Fingerprint of its certificate.
     pub pin: Pin,
     state: Arc<Inner>,
+    #[allow(dead_code, reason = "only some of the test binaries that share this module wait for one")]
     heartbeats: mpsc::UnboundedReceiver<Value>,
     _stop: DropGuard,
 }
 
 struct Inner {
     script: Script,
-    lookups: Mutex<Vec<String>>,
+    lookups: watch::Sender<Vec<String>>,
     inspected: Mutex<Vec<Value>>,
     fetched: Mutex<BTreeMap<String, usize>>,
     requests: Mutex<Vec<String>>,
@@ -74,7 +77,7 @@ impl Controller {
         let (sender, heartbeats) = mpsc::unbounded_channel();
         let state = Arc::new(Inner {
             script,
-            lookups: Mutex::default(),
+            lookups: watch::Sender::default(),
             inspected: Mutex::default(),
             fetched: Mutex::default(),
             requests: Mutex::default(),
@@ -97,11 +100,13 @@ impl Controller {
     }
 
     /// The next heartbeat.
+    #[allow(dead_code, reason = "only some of the test binaries that share this module wait for one")]
     pub async fn heartbeat(&mut self) -> Value {
         self.heartbeat_where(|_| true).await
     }
 
     /// The next heartbeat like this.
+    #[allow(dead_code, reason = "only some of the test binaries that share this module wait for one")]
     pub async fn heartbeat_where(&mut self, like: impl Fn(&Value) -> bool) -> Value {
         let next = async {
             loop {
@@ -117,7 +122,18 @@ impl Controller {
     /// Queries of the lookups so far.
     #[allow(dead_code, reason = "only some of the test binaries that share this module ask")]
     pub fn lookups(&self) -> Vec<String> {
-        self.state.lookups.lock().expect("lookups").clone()
+        self.state.lookups.borrow().clone()
+    }
+
+    /// Wait for the first lookup.
+    #[allow(dead_code, reason = "only some of the test binaries that share this module wait for one")]
+    pub async fn looked_up(&self) {
+        let mut lookups = self.state.lookups.subscribe();
+        let first = lookups.wait_for(|lookups| !lookups.is_empty());
+        tokio::time::timeout(Duration::from_secs(30), first)
+            .await
+            .expect("a lookup within 30 s")
+            .expect("it lives");
     }
 
     /// Bodies of the inspections so far.
@@ -140,9 +156,17 @@ async fn count(State(state): State<Arc<Inner>>, request: Request, next: Next) ->
 }
 
 async fn lookup(State(state): State<Arc<Inner>>, RawQuery(query): RawQuery) -> Json<Value> {
-    let mut lookups = state.lookups.lock().expect("lookups");
+    let mut before = 0;
+    state.lookups.send_modify(|lookups| {
+        before = lookups.len();
+        lookups.push(query.unwrap_or_default());
+    });
+    let verdicts = &state.script.verdicts;
+    if let Some(verdict) = verdicts.get(before).or(verdicts.last()) {
+        return Json(json!({ "anneal_discovery": verdict }));
+    }
     let tokens = &state.script.tokens;
-    let token = tokens.get(lookups.len()).or(tokens.last()).map_or(TOKEN, String::as_str);
+    let token = tokens.get(before).or(tokens.last()).map_or(TOKEN, String::as_str);
     let mut config = json!({ "heartbeat_timeout": 300, "agent_token": token, "agent_token_required": true });
     if state.script.offer {
         config["anneal"] = json!({ "extension": 1 });
@@ -150,7 +174,6 @@ async fn lookup(State(state): State<Arc<Inner>>, RawQuery(query): RawQuery) -> J
     if !state.script.bundles.is_empty() {
         config["anneal_bundles"] = state.script.bundles.iter().map(|(offer, _)| offer.clone()).collect();
     }
-    lookups.push(query.unwrap_or_default());
     Json(json!({ "node": { "uuid": UUID, "properties": {} }, "config": config }))
 }
 

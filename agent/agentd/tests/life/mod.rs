@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The agent, until it is stopped.
 pub struct Life {
+    #[allow(dead_code, reason = "only some of the test binaries that share this module stop it")]
     stop: CancellationToken,
     task: JoinHandle<Result<Option<ramdisk_init::Exit>, RunError>>,
 }
@@ -36,6 +37,7 @@ impl Life {
     }
 
     /// Stop it; it must end well.
+    #[allow(dead_code, reason = "only some of the test binaries that share this module stop it")]
     pub async fn stop(self) {
         self.stop.cancel();
         assert!(matches!(self.task.await.expect("no panic"), Ok(None)));

@@ -24,6 +24,9 @@ const TABLE: &[Row] = &[
     // Of the nodes that the caller sees.
     ("anneal:certificate:get", [READER, READER, READER, READER]),
     ("anneal:certificate:log", [READER, NO_ROLE, NO_ROLE, NO_ROLE]),
+    // A machine that is approved becomes a node like any other.
+    ("anneal:discovery:decide", [ADMIN, NO_ROLE, NO_ROLE, NO_ROLE]),
+    ("anneal:discovery:get", [READER, NO_ROLE, NO_ROLE, NO_ROLE]),
     // Of the nodes whose history the caller may read.
     ("anneal:event:list", [READER, READER, READER, READER]),
     ("anneal:event:list_all", [READER, NO_ROLE, NO_ROLE, NO_ROLE]),

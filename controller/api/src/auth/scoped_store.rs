@@ -6,6 +6,7 @@
 use super::identity::Owners;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
+use model::discovery::{DiscoveredMachine, DiscoveryLimits, UnknownBoot};
 use model::{
     Bundle, Catalogue, Certificate, ConductorReport, DeadLetter, Delivery, Event, Inventory, LoggedEvent,
     Node, Resource, ResourceKind, Scope, Timestamp,
@@ -13,10 +14,10 @@ use model::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{
-    AgentStore, ApiStore, Bell, EventCursor, EventPage, EventStore, FieldValue, HeartbeatRecord, KeptEvents,
-    Lease, NodeField, NodeFilter, NodePage, NodeQuery, NodeStore, Noun, Ownership, ResourceFilter,
-    ResourcePage, ResourceQuery, ResourceStore, ResourceWrite, Result, ScriptFetch, ScriptGrant, StepKind,
-    StoreError, TokenGrant, TokenRequest,
+    AgentStore, ApiStore, Bell, DiscoveryStore, EventCursor, EventPage, EventStore, FieldValue,
+    HeartbeatRecord, KeptEvents, Lease, NodeChange, NodeField, NodeFilter, NodePage, NodeQuery, NodeStore,
+    Noun, Ownership, ResourceFilter, ResourcePage, ResourceQuery, ResourceStore, ResourceWrite, Result,
+    ScriptFetch, ScriptGrant, StepKind, StoreError, TokenGrant, TokenRequest, UnknownBootGrant,
 };
 use uuid::Uuid;
 
@@ -320,5 +321,30 @@ impl ResourceStore for ProjectScopedStore {
     }
     async fn delete_bundle(&self, digest: &str, scope: Option<&Scope>) -> Result<Vec<Bundle>> {
         self.store.delete_bundle(digest, scope).await
+    }
+}
+
+/// Machines that no node is known for belong to no project.
+#[async_trait]
+impl DiscoveryStore for ProjectScopedStore {
+    async fn discovered_machines(&self) -> Result<Vec<DiscoveredMachine>> {
+        Ok(Vec::new())
+    }
+    async fn discovered_machine(&self, id: Uuid) -> Result<DiscoveredMachine> {
+        Err(StoreError::not_found(Noun::DiscoveredMachine, id))
+    }
+    async fn boot_unknown(&self, _boot: UnknownBoot, _limits: DiscoveryLimits) -> Result<UnknownBootGrant> {
+        Err(StoreError::failed("the boot of an unknown machine is none of a project's"))
+    }
+    async fn write_discovered(
+        &self,
+        machine: DiscoveredMachine,
+        _change: NodeChange,
+        _events: Vec<Event>,
+    ) -> Result<DiscoveredMachine> {
+        Err(StoreError::not_found(Noun::DiscoveredMachine, machine.id))
+    }
+    async fn forget_discovered(&self, id: Uuid, _version: u64) -> Result<()> {
+        Err(StoreError::not_found(Noun::DiscoveredMachine, id))
     }
 }

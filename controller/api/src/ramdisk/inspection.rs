@@ -2,15 +2,14 @@
 //!
 //! It has no token yet, so it shows the nonce of its boot. docs/decisions/0007 and 0021.
 
+use super::report::{Report, Sender};
 use super::report_body::{ReportBody, ReportGate};
-use super::{foreign_boot, lookup};
+use super::{discovery, foreign_boot, lookup};
 use crate::app::App;
-use crate::bounded_json;
 use crate::call::{Call, json};
 use crate::client_address;
 use crate::error::{ApiError, Reply};
 use crate::microversion::MIN;
-use crate::schema;
 use agent_protocol::lookup::MASKED;
 use axum::body::Body;
 use axum::extract::{FromRequest, Request, State};
@@ -19,8 +18,7 @@ use axum::response::IntoResponse;
 use http_server::address_key;
 use mac::Mac;
 use model::{Inventory, Node, ProvisionState, RunKind};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -30,9 +28,6 @@ const INSPECTING: [ProvisionState; 2] = [ProvisionState::Inspecting, ProvisionSt
 
 /// Minor version since which this is there (and in 1.1, which ironic-python-agent asks for).
 const SINCE: u16 = 84;
-
-/// Most network interfaces of one server that are looked up.
-const INTERFACES_MAX: usize = 256;
 
 /// `POST /v1/continue_inspection[?node_uuid=<uuid>]`: 202; since 1.84 with what a lookup answers.
 pub async fn continue_inspection(State(app): State<Arc<App>>, request: Request) -> Response<Body> {
@@ -49,8 +44,14 @@ pub async fn continue_inspection(State(app): State<Arc<App>>, request: Request) 
 
 async fn receive(call: Call, body: Body, gate: &ReportGate) -> Reply {
     call.args.only(&["node_uuid"])?;
-    let body = ReportBody::read(body, gate, is_awaited(&call)).await?;
-    let Sender { addresses, bmc } = Sender::read(&body)?;
+    let discovered = discovery::machine(&call).await?;
+    let awaited = async { if discovered.is_some() { Ok(true) } else { is_awaited(&call).await } };
+    let body = ReportBody::read(body, gate, awaited).await?;
+    let sender = Sender::read(&body)?;
+    if let Some(machine) = discovered {
+        return discovery::report(&call, machine, sender, &body).await;
+    }
+    let Sender { addresses, bmc } = sender;
     let uuid = call.args.uuid("node_uuid")?;
     if !call.version.has(SINCE) && (call.version.has(MIN + 1) || uuid.is_some()) {
         return Err(ApiError::client(404, format!("API version 1.{SINCE} or newer is required")));
@@ -109,133 +110,6 @@ fn expected_since(node: &Node) -> Option<model::Timestamp> {
     let run = node.run.as_ref().filter(|run| run.kind == RunKind::Inspect && !run.abort)?;
     let inspecting = INSPECTING.contains(&node.provision_state);
     (inspecting && run.awaits_agent()).then_some(run.started_at)
-}
-
-/// What identifies the node of a report.
-struct Sender {
-    /// MAC addresses of the interfaces.
-    addresses: Vec<Mac>,
-    /// Addresses of the BMC.
-    bmc: Vec<IpAddr>,
-}
-
-/// What is read of a report before its node is known; nothing is built of the rest.
-#[derive(Deserialize)]
-struct Outline {
-    inventory: OutlineInventory,
-}
-
-#[derive(Deserialize)]
-struct OutlineInventory {
-    interfaces: Vec<OutlineInterface>,
-    bmc_address: Option<String>,
-    bmc_v6address: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct OutlineInterface {
-    mac_address: String,
-}
-
-impl Sender {
-    fn read(body: &ReportBody) -> Result<Self, ApiError> {
-        body.check_structure()?;
-        match serde_json::from_slice::<Outline>(&body.bytes) {
-            Ok(Outline { inventory }) if (1..=INTERFACES_MAX).contains(&inventory.interfaces.len()) => {
-                let macs = inventory.interfaces.iter().map(|interface| interface.mac_address.trim());
-                let bmc = [inventory.bmc_address, inventory.bmc_v6address].into_iter().flatten();
-                Ok(Self {
-                    addresses: macs.filter_map(|text| text.parse().ok()).collect(),
-                    bmc: bmc.filter_map(|text| bmc_address(&text)).collect(),
-                })
-            }
-            // An honest agent sends no such report; a small one is answered in Ironic's words.
-            _ if body.is_small() => Self::of_tree(bounded_json::parse(match body.bytes.as_slice() {
-                [] => &b"{}"[..],
-                bytes => bytes,
-            })?),
-            Ok(_) => {
-                Err(ApiError::invalid("Schema error for data: the number of interfaces is not accepted"))
-            }
-            Err(error) => Err(bounded_json::invalid(&error)),
-        }
-    }
-
-    fn of_tree(given: Value) -> Result<Self, ApiError> {
-        let Report { inventory, .. } = Report::read(given)?;
-        let fields = schema::object("data", inventory)?;
-        let addresses = addresses(&fields)?;
-        let mut bmc = Vec::new();
-        for key in ["bmc_address", "bmc_v6address"] {
-            match fields.get(key) {
-                None | Some(Value::Null) => {}
-                Some(Value::String(text)) => bmc.extend(bmc_address(text)),
-                Some(other) => return Err(wrong(&format!("inventory.{key}"), other, "'string', 'null'")),
-            }
-        }
-        Ok(Self { addresses, bmc })
-    }
-}
-
-/// The address of a BMC; ironic-python-agent reports 0.0.0.0 and ::/0 if there is none.
-fn bmc_address(text: &str) -> Option<IpAddr> {
-    text.parse::<IpAddr>().ok().filter(|address| !address.is_unspecified())
-}
-
-/// A report of an agent: `inventory`, and all the rest, which Ironic calls plugin data.
-struct Report {
-    inventory: Value,
-    plugin_data: Value,
-}
-
-impl Report {
-    fn read(given: Value) -> Result<Self, ApiError> {
-        let mut given = schema::object("data", given)?;
-        let inventory = given.remove("inventory").ok_or_else(|| missing("inventory"))?;
-        if !inventory.is_object() {
-            return Err(wrong("inventory", &inventory, "'object'"));
-        }
-        given.remove("logs");
-        Ok(Self { inventory, plugin_data: Value::Object(given) })
-    }
-}
-
-/// The MAC addresses of an inventory; invalid ones are left out, as in Ironic.
-fn addresses(inventory: &Map<String, Value>) -> Result<Vec<Mac>, ApiError> {
-    let interfaces = inventory.get("interfaces").ok_or_else(|| missing("interfaces"))?;
-    let Value::Array(items) = interfaces else {
-        return Err(wrong("inventory.interfaces", interfaces, "'array'"));
-    };
-    if items.is_empty() {
-        return Err(ApiError::invalid(
-            "Schema error for data: [] should be non-empty (field \"inventory.interfaces\")",
-        ));
-    }
-    if items.len() > INTERFACES_MAX {
-        return Err(ApiError::invalid(format!(
-            "Schema error for data: {} interfaces are too many, at most {INTERFACES_MAX} are taken",
-            items.len()
-        )));
-    }
-    let mut found = Vec::new();
-    for (index, item) in items.iter().enumerate() {
-        let place = format!("inventory.interfaces[{index}]");
-        let Value::Object(interface) = item else { return Err(wrong(&place, item, "'object'")) };
-        match interface.get("mac_address") {
-            Some(Value::String(text)) => found.extend(text.trim().parse::<Mac>()),
-            Some(other) => return Err(wrong(&format!("{place}.mac_address"), other, "'string'")),
-            None => return Err(missing("mac_address")),
-        }
-    }
-    Ok(found)
-}
-
-fn missing(key: &str) -> ApiError {
-    ApiError::invalid(format!("Schema error for data: '{key}' is a required property"))
-}
-
-fn wrong(place: &str, value: &Value, types: &str) -> ApiError {
-    schema::wrong_field("data", place, value, types)
 }
 
 /// The one node that UUID, MAC addresses and BMC addresses all identify; 404 without a reason otherwise.

@@ -1,6 +1,6 @@
 //! `GET /v1/lookup`: an agent asks which node it runs on, and gets the node's token, once.
 
-use super::foreign_boot;
+use super::{discovery, foreign_boot};
 use crate::bundles;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
@@ -53,6 +53,9 @@ pub async fn lookup(call: Call) -> Reply {
     }
     if addresses.is_empty() && uuid.is_none() {
         return Err(ApiError::invalid("At least one of 'addresses' and 'node_uuid' parameters is required"));
+    }
+    if let Some(machine) = discovery::machine(&call).await? {
+        return discovery::verdict(&call, &machine).await;
     }
     let node = find(&call, uuid, &addresses).await?;
     if !EXPECTED.contains(&node.provision_state) {

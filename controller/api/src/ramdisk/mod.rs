@@ -3,11 +3,13 @@
 
 pub mod anneal;
 mod callback;
+mod discovery;
 mod foreign_boot;
 pub mod heartbeat;
 pub mod inspection;
 pub mod lookup;
 mod rate;
+mod report;
 mod report_body;
 
 use crate::endpoint::{Endpoint, OPEN, rows};

@@ -3,11 +3,13 @@
 use crate::common::test_store::StoreKind;
 use crate::common::{Api, await_agent};
 use api::Settings;
+use model::discovery::{DiscoveredMachine, DiscoveryLimits, UnknownBoot};
 use model::{
     Bundle, Contact, Cursor, Event, Inventory, Node, ProvisionState, Resource, ResourceKind, Run, RunKind,
     Timestamp,
 };
 use serde_json::json;
+use std::time::Duration;
 use store::TokenRequest;
 use uuid::Uuid;
 
@@ -18,6 +20,9 @@ pub const TOKEN: &str = "hush-7f3a-token";
 
 /// UUID of the chassis.
 const CHASSIS: &str = "00000000-0000-4000-9000-000000000001";
+
+/// MAC address of a machine that no node is known for.
+const MACHINE: &str = "52:54:00:aa:bb:20";
 
 /// Nodes in addition to those with a name of their own, each in another state.
 const STATES: usize = 7;
@@ -88,6 +93,13 @@ impl World {
         ] {
             api.post(&format!("/v1/{path}"), body).await.is(201);
         }
+        let limits = DiscoveryLimits { wait: Duration::from_secs(60), per_minute: 1, waiting: 1 };
+        let boot = UnknownBoot {
+            mac: MACHINE.parse().expect("a MAC"),
+            from: [192, 0, 2, 7].into(),
+            at: Timestamp(0),
+        };
+        api.store.boot_unknown(boot, limits).await.expect("a machine").expect("it is booted");
         let port = api.port(&b, "52:54:00:aa:bb:01").await;
         api.name_port(&port, "eth0").await;
         for name in ["b", "deploy-wait", "service-wait"] {
@@ -108,7 +120,7 @@ impl World {
             ["a", "b", "c", "d", "eth0", "CUSTOM_T", "CUSTOM_A", "fake-hardware", "redfish"]
                 .map(str::to_owned)
                 .to_vec();
-        names.extend([CHASSIS, "bond0", "CUSTOM_R", "wish"].map(str::to_owned));
+        names.extend([CHASSIS, MACHINE, "bond0", "CUSTOM_R", "wish"].map(str::to_owned));
         names.extend(ProvisionState::ALL.map(|state| state.as_str().replace(' ', "-")));
         names.extend((1..4).map(|last| Uuid::from_u128(0x4000_8000_0000_0000_0000 + last).to_string()));
         names
@@ -131,6 +143,7 @@ impl World {
             apart,
             bundles: store.bundles().await.expect("bundles"),
             resources: self.resources().await,
+            machines: store.discovered_machines().await.expect("machines"),
         }
     }
 
@@ -150,4 +163,5 @@ pub struct Everything {
     apart: Vec<(Contact, Vec<Event>, Option<Inventory>)>,
     bundles: Vec<Bundle>,
     resources: Vec<Resource>,
+    machines: Vec<DiscoveredMachine>,
 }

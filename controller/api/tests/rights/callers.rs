@@ -48,11 +48,13 @@ impl User {
         match policy {
             "anneal:bundle:get"
             | "anneal:certificate:log"
+            | "anneal:discovery:get"
             | "anneal:event:list_all"
             | "anneal:metrics:get"
             | "anneal:webhook:get" => relation == "system",
             "anneal:bundle:create"
             | "anneal:bundle:delete"
+            | "anneal:discovery:decide"
             | "anneal:node:override"
             | "anneal:webhook:retry" => relation == "system" && self.role == Role::Admin,
             "anneal:certificate:get" | "anneal:event:list" | "anneal:rights:get" | "anneal:session:link" => {

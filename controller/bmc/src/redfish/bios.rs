@@ -28,7 +28,7 @@ pub(crate) const BIOS_STEPS: &[Declared] = &[
 
 impl Redfish {
     /// The Bios resource of the system, and its path.
-    async fn bios(&self, action: &str) -> Result<(String, Value), BmcError> {
+    pub(super) async fn bios(&self, action: &str) -> Result<(String, Value), BmcError> {
         let system = self.system(action).await?.body;
         let path = system::link(system.get("Bios"))
             .ok_or_else(|| self.client.error(ErrorKind::Unsupported, action, "it offers no BIOS settings"))?;
@@ -42,6 +42,27 @@ impl Redfish {
         attributes(&bios).cloned().ok_or_else(|| {
             self.client.error(ErrorKind::Protocol, action, "its Bios resource has no Attributes")
         })
+    }
+
+    /// Changes settings of the Bios resource that was read at `path`, for the next reset.
+    pub(super) async fn write_bios(
+        &self,
+        action: &str,
+        path: &str,
+        bios: &Value,
+        change: &Map<String, Value>,
+    ) -> Result<(), BmcError> {
+        let (target, on_reset) = target(bios, path).ok_or_else(|| {
+            self.client.error(ErrorKind::Protocol, action, "its Bios resource names no settings resource")
+        })?;
+        let mut body = json!({ "Attributes": change });
+        if on_reset {
+            body[system::APPLY_TIME] = json!({"ApplyTime": "OnReset"});
+        }
+        let read = self.client.get(action, target).await?;
+        let written = self.patch(action, target, &read, &body).await;
+        // BMCs repeat what they refuse, and it may be a password.
+        written.map_err(|error| error.without(change.values().filter_map(Value::as_str)))
     }
 }
 
@@ -61,16 +82,7 @@ async fn apply_configuration(call: &StepCall<'_>, settings: &Arc<Settings>) -> R
     let mut change = wanted.clone();
     change.retain(|name, value| present.get(name) != Some(value));
     if !change.is_empty() {
-        let (target, on_reset) =
-            target(&bios, &path).ok_or_else(|| protocol("its Bios resource names no settings resource"))?;
-        let mut body = json!({ "Attributes": change });
-        if on_reset {
-            body["@Redfish.SettingsApplyTime"] = json!({"ApplyTime": "OnReset"});
-        }
-        let read = redfish.client.get(action, target).await?;
-        let written = redfish.patch(action, target, &read, &body).await;
-        // BMCs repeat what they refuse, and it may be a password.
-        written.map_err(|error| error.without(change.values().filter_map(Value::as_str)))?;
+        redfish.write_bios(action, &path, &bios, &change).await?;
     }
     // What the BMC says now, and no promise beyond it. Names only, for the same reason.
     let (_, bios) = redfish.bios(action).await?;
@@ -101,20 +113,17 @@ fn wrong(call: &StepCall<'_>, why: &str) -> BmcError {
     BmcError::new(ErrorKind::Step, "", "run a step", message)
 }
 
-fn attributes(bios: &Value) -> Option<&Map<String, Value>> {
+pub(super) fn attributes(bios: &Value) -> Option<&Map<String, Value>> {
     bios.get("Attributes")?.as_object()
 }
 
 /// Where changes are to be written, and whether to say that they are for the next reset. Without a settings
 /// object it is the resource itself, read at `path`.
 fn target<'a>(bios: &'a Value, path: &'a str) -> Option<(&'a str, bool)> {
-    let settings = bios.get("@Redfish.Settings");
-    let Some(object) = settings.and_then(|settings| settings.get("SettingsObject")) else {
+    if bios.pointer("/@Redfish.Settings/SettingsObject").is_none() {
         return Some((path, false));
-    };
-    let times = settings.and_then(|settings| settings.get("SupportedApplyTimes")).and_then(Value::as_array);
-    let on_reset = times.is_some_and(|times| times.iter().any(|time| time == "OnReset"));
-    Some((system::link(Some(object))?, on_reset))
+    }
+    system::settings_object(bios)
 }
 
 fn reset_target(bios: &Value) -> Option<&str> {

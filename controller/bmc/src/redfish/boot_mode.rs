@@ -9,9 +9,9 @@ use crate::{BmcError, BootMode, ErrorKind};
 impl Redfish {
     pub(super) async fn change_boot_mode(&self, mode: BootMode) -> Result<(), BmcError> {
         let action = format!("set boot mode {mode}");
-        let system = self.system(&action).await?;
-        match mode_patch(&system.body, mode) {
-            Ok(Some(patch)) => self.patch(&action, self.system_path(&action).await?, &system, &patch).await,
+        let read = self.boot_resources(&action).await?;
+        match mode_patch(&read.offered(), mode) {
+            Ok(Some(patch)) => self.change_boot(&action, &read, &patch).await,
             Ok(None) => Ok(()),
             Err(why) => Err(self.client.error(ErrorKind::Unsupported, &action, &why)),
         }

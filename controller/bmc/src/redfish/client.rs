@@ -8,7 +8,6 @@
 //! ```
 
 use std::collections::HashMap;
-use std::error::Error;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +16,7 @@ use reqwest::{Method, StatusCode, Url};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
+use super::causes::{chain, reason};
 use super::config::{AuthType, Endpoint, is_path};
 use super::{connections, system};
 use crate::secret::Secret;
@@ -50,6 +50,14 @@ pub(super) struct Reply {
     pub(super) body: Value,
     token: Option<String>,
     retry_after: Option<Duration>,
+}
+
+#[cfg(test)]
+impl Reply {
+    /// Success with this body.
+    pub(super) fn of(body: Value) -> Self {
+        Self { status: StatusCode::OK, etag: None, location: None, body, token: None, retry_after: None }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -443,7 +451,12 @@ impl Drop for Client {
     }
 }
 
-pub(super) fn is_transient(status: StatusCode) -> bool {
+/// Whether another answer may come later, or to another user.
+pub(super) fn is_passing(status: StatusCode) -> bool {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) || is_transient(status)
+}
+
+fn is_transient(status: StatusCode) -> bool {
     matches!(
         status,
         StatusCode::BAD_GATEWAY
@@ -451,19 +464,4 @@ pub(super) fn is_transient(status: StatusCode) -> bool {
             | StatusCode::GATEWAY_TIMEOUT
             | StatusCode::TOO_MANY_REQUESTS
     )
-}
-
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error: &&'a (dyn Error + 'static)| cause(error))
-}
-
-/// `io::Error` gives as its source the source of what it wraps, skipping that itself: look inside.
-fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    wrapped.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source())
-}
-
-/// The innermost reason, which is the system's or the TLS library's own.
-pub(super) fn reason(error: &(dyn Error + 'static)) -> String {
-    chain(error).last().map(ToString::to_string).unwrap_or_default()
 }

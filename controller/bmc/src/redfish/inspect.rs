@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{Method, StatusCode};
+use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::inventory::{self, Listed, Parts};
@@ -90,8 +90,7 @@ impl Survey<'_> {
         let client = &self.redfish.client;
         let action = format!("read {}", short(path));
         let reply = client.request(&action, Method::GET, path, None, None).await?;
-        let passing = matches!(reply.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
-            || client::is_transient(reply.status);
+        let passing = client::is_passing(reply.status);
         match client.succeeded(&action, &reply) {
             Ok(()) if reply.body.is_object() => Ok(Some(reply.body)),
             Err(error) if passing => Err(error),

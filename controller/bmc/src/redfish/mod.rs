@@ -2,10 +2,13 @@
 
 mod bios;
 mod boot_mode;
+mod boot_settings;
+mod causes;
 mod client;
 mod config;
 mod connections;
 mod http_boot;
+mod http_settings;
 mod indicators;
 mod inspect;
 mod inventory;
@@ -251,10 +254,10 @@ impl Bmc for Redfish {
         mode: Option<BootMode>,
     ) -> Result<(), BmcError> {
         let action = format!("set boot device {device}");
-        let system = self.system(&action).await?;
-        let patch = system::boot_patch(&system.body, device, persistent, mode)
+        let read = self.boot_resources(&action).await?;
+        let patch = system::boot_patch(&read.offered(), device, persistent, mode)
             .map_err(|why| self.client.error(ErrorKind::Unsupported, &action, &why))?;
-        self.patch(&action, self.system_path(&action).await?, &system, &patch).await
+        self.change_boot(&action, &read, &patch).await
     }
 
     async fn verify(&self) -> Result<(), BmcError> {
@@ -330,8 +333,8 @@ impl Bmc for Redfish {
         self.eject_own(mark).await
     }
 
-    async fn set_http_boot(&self, url: &str) -> Result<(), BmcError> {
-        self.boot_from_url(url).await
+    async fn set_http_boot(&self, url: &str, mark: &str) -> Result<(), BmcError> {
+        self.boot_from_url(url, mark).await
     }
 
     async fn clear_http_boot(&self, mark: &str) -> Result<(), BmcError> {

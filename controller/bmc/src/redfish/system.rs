@@ -20,6 +20,16 @@ pub(super) fn members(collection: &Value) -> Vec<&str> {
     members.into_iter().flatten().filter_map(|member| link(Some(member))).collect()
 }
 
+/// Member of a change in a settings object that says when it is to be put in force.
+pub(super) const APPLY_TIME: &str = "@Redfish.SettingsApplyTime";
+
+/// Path of a resource's settings object, and whether it wants to hear that a change is for the next reset.
+pub(super) fn settings_object(resource: &Value) -> Option<(&str, bool)> {
+    let settings = resource.get("@Redfish.Settings")?;
+    let times = strings(settings.get("SupportedApplyTimes")).unwrap_or_default();
+    Some((link(settings.get("SettingsObject"))?, times.iter().any(|time| time == "OnReset")))
+}
+
 /// Power as the BMC says it: a state, nothing, or the text that is none.
 ///
 /// `PoweringOff` and `Paused` are on: there is power until the BMC says there is not.

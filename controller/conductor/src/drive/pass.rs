@@ -68,8 +68,7 @@ impl Conductor {
         if pass.lease.is_none() && !self.begins(pass).await {
             return;
         }
-        // On the heap: what a turn needs is large, and most passes end before their first one.
-        Box::pin(self.turns(pass)).await;
+        self.turns(pass).await;
         if pass.later.is_none()
             && let Some(held) = pass.lease.take()
         {

@@ -9,7 +9,7 @@ use super::transition::at_work;
 use super::view::View;
 use super::wait::{is_due, is_overdue, sleep_on, unexpected, waiting_for_agent};
 use crate::decision::{Action, Change, Decision, Outcome, Rules};
-use inspection_rules::{Applied, Findings, Level, Note, apply};
+use inspection_rules::{Applied, Findings, apply};
 use model::abilities::Inspect;
 use model::history::{EventKind, Severity};
 use model::interface::{self, AddPorts, InterfaceEvidence, Mac, PortChanges};
@@ -205,10 +205,7 @@ fn apply_rules(
     let Applied { findings, notes } = apply(rules, found).map_err(|failure| failure.to_string())?;
     let before = std::mem::replace(&mut change.node, findings.node);
     fit_driver(&mut change.node, &before.driver, drivers)?;
-    for Note { level, text } in notes {
-        let severity = if level >= Level::Error { Severity::Error } else { Severity::Info };
-        change.events.push(event(EventKind::Agent, severity, format!("inspection rule: {text}"), now));
-    }
+    change.events.extend(notes.into_iter().map(|note| note.event(now)));
     let mut ports = findings.ports;
     let new_ports = ports.split_off(read.len());
     if !new_ports.is_empty() {

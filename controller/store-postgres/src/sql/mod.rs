@@ -4,6 +4,7 @@ pub mod bundle;
 pub mod certificate;
 pub mod conductor;
 pub mod contact;
+pub mod discovery;
 pub mod event_log;
 pub mod inventory;
 pub mod lease;

@@ -5,6 +5,7 @@ pub mod certificate;
 pub mod certificate_log;
 pub mod conductor;
 pub mod contact;
+pub mod discovery;
 pub mod event_log;
 pub mod inventory;
 pub mod lease;

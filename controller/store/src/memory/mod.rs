@@ -5,6 +5,7 @@
 
 mod agents;
 mod conductor;
+mod discovery;
 mod events;
 mod nodes;
 mod resources;

@@ -20,6 +20,40 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 impl State {
+    /// Add a node. Its version becomes 1.
+    pub(super) fn insert(&mut self, node: &mut Node, events: &[Event]) -> Result<()> {
+        if self.nodes.contains_key(&node.uuid) {
+            return Err(StoreError::duplicate(Unique::NodeUuid, node.uuid));
+        }
+        basis::check(node, || Ok(None))?;
+        self.unique_node(node)?;
+        node.version = 1;
+        let mut history = self.log_write(node, &StateAtEvent::of(node), events);
+        history_limits::prune(&mut history);
+        let row = Row {
+            node: node.clone(),
+            history,
+            contact: Contact::default(),
+            catalogues: BTreeMap::new(),
+            inventory: None,
+            lease: None,
+        };
+        self.nodes.insert(node.uuid, row);
+        Ok(())
+    }
+
+    pub(super) fn delete(&mut self, uuid: Uuid, version: u64, events: &[Event]) -> Result<()> {
+        let node = self.row(uuid)?.node.clone();
+        if node.version != version {
+            return Err(StoreError::Stale(uuid));
+        }
+        self.log_write(&node, &StateAtEvent::of(&node), events);
+        self.nodes.remove(&uuid);
+        self.resources.retain(|_, resource| resource.node != Some(uuid));
+        self.bundles.retain(|(_, scope), _| *scope != Scope::Node(uuid));
+        Ok(())
+    }
+
     pub(super) fn update(&mut self, node: &mut Node, events: Vec<Event>, lease: Option<Lease>) -> Result<()> {
         let row = self.row(node.uuid)?;
         if row.node.version != node.version || lease.is_some_and(|lease| !row.holds(lease)) {
@@ -58,25 +92,7 @@ impl State {
 #[async_trait]
 impl NodeStore for MemoryStore {
     async fn create_node(&self, mut node: Node, events: Vec<Event>) -> Result<Node> {
-        let mut state = self.state();
-        if state.nodes.contains_key(&node.uuid) {
-            return Err(StoreError::duplicate(Unique::NodeUuid, node.uuid));
-        }
-        basis::check(&node, || Ok(None))?;
-        state.unique_node(&node)?;
-        node.version = 1;
-        let mut history = state.log_write(&node, &StateAtEvent::of(&node), &events);
-        history_limits::prune(&mut history);
-        let row = Row {
-            node: node.clone(),
-            history,
-            contact: Contact::default(),
-            catalogues: BTreeMap::new(),
-            inventory: None,
-            lease: None,
-        };
-        state.nodes.insert(node.uuid, row);
-        drop(state);
+        self.state().insert(&mut node, &events)?;
         self.bell.ring(node.uuid);
         Ok(node)
     }
@@ -126,16 +142,7 @@ impl NodeStore for MemoryStore {
     }
 
     async fn delete_node(&self, uuid: Uuid, version: u64, events: Vec<Event>) -> Result<()> {
-        let mut state = self.state();
-        let node = state.row(uuid)?.node.clone();
-        if node.version != version {
-            return Err(StoreError::Stale(uuid));
-        }
-        state.log_write(&node, &StateAtEvent::of(&node), &events);
-        state.nodes.remove(&uuid);
-        state.resources.retain(|_, resource| resource.node != Some(uuid));
-        state.bundles.retain(|(_, scope), _| *scope != Scope::Node(uuid));
-        drop(state);
+        self.state().delete(uuid, version, &events)?;
         self.bell.ring(uuid);
         Ok(())
     }

@@ -3,6 +3,7 @@
 use crate::error::{Noun, Result, StoreError};
 use crate::lease::Lease;
 use model::agent::Contact;
+use model::discovery::DiscoveredMachine;
 use model::history::StateAtEvent;
 use model::{
     Bundle, Catalogue, Certificate, ConductorReport, DeadLetter, Delivery, Event, Inventory, LoggedEvent,
@@ -34,6 +35,8 @@ pub struct State {
     pub deliveries: BTreeMap<String, Delivery>,
     /// By webhook and number of the event.
     pub dead_letters: BTreeMap<(String, u64), DeadLetter>,
+    /// Machines that no node is known for, by id.
+    pub machines: BTreeMap<Uuid, DiscoveredMachine>,
 }
 
 /// A node with all that goes when it goes (except its resources).

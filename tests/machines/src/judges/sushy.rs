@@ -1,6 +1,7 @@
 //! A BMC by the OpenStack people: sushy-emulator (PyPI `sushy-tools`) in front of a libvirt machine.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -31,11 +32,12 @@ pub struct Sushy {
 }
 
 impl Sushy {
-    /// Defines the machine (it stays off) and starts the emulator, with their files below `dir`.
+    /// Defines the machine (it stays off) and starts the emulator at an address, with their files below `dir`. It fetches virtual
+    /// media from that address too, into a storage pool of libvirt.
     ///
     /// # Errors
     /// When a package is missing, [`install`] was not called, or a part does not start.
-    pub async fn start(spec: &NodeSpec, dir: &Path) -> Result<Self> {
+    pub async fn start(spec: &NodeSpec, dir: &Path, address: Ipv4Addr) -> Result<Self> {
         let program = peers()?.join("sushy/bin/sushy-emulator");
         let libvirt = Libvirt::start(dir).await?;
         let domain = dir.join("domain.xml");
@@ -43,12 +45,14 @@ impl Sushy {
         libvirt.virsh(&["define", &domain.display().to_string()]).await?;
 
         let dir = dir.join("sushy");
-        fs::create_dir_all(&dir)?;
+        let pool = dir.join("pool");
+        fs::create_dir_all(&pool)?;
+        libvirt.virsh(&["pool-create-as", "default", "dir", "--target", &pool.display().to_string()]).await?;
         let config = dir.join("emulator.conf");
         fs::write(
             &config,
             format!(
-                "SUSHY_EMULATOR_LISTEN_IP = '127.0.0.1'\nSUSHY_EMULATOR_LISTEN_PORT = {PORT}\n\
+                "SUSHY_EMULATOR_LISTEN_IP = '{address}'\nSUSHY_EMULATOR_LISTEN_PORT = {PORT}\n\
                  SUSHY_EMULATOR_LIBVIRT_URI = '{}'\nSUSHY_EMULATOR_STATE_DIR = '{}'\n",
                 libvirt.uri(),
                 dir.display()
@@ -61,7 +65,7 @@ impl Sushy {
             let alive = daemon.ensure_alive();
             async move {
                 alive?;
-                Ok(TcpStream::connect(("127.0.0.1", PORT)).await.ok())
+                Ok(TcpStream::connect((address, PORT)).await.ok())
             }
         })
         .await?;
@@ -70,11 +74,24 @@ impl Sushy {
 
     /// `driver_info` of Ironic's redfish driver.
     #[must_use]
-    pub fn driver_info() -> Value {
+    pub fn driver_info(address: Ipv4Addr) -> Value {
         json!({
-            "redfish_address": format!("http://127.0.0.1:{PORT}"),
+            "redfish_address": format!("http://{address}:{PORT}"),
             "redfish_system_id": format!("/redfish/v1/Systems/{UUID}"),
         })
+    }
+
+    /// Files in the CD drives of the machine, as libvirt has them.
+    ///
+    /// # Errors
+    /// When it does not say.
+    pub async fn media(&self) -> Result<Vec<String>> {
+        let drives = self.libvirt.virsh(&["domblklist", &self.name, "--details"]).await?;
+        let words = drives.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let cds = words.filter(|words| words.get(1) == Some(&"cdrom"));
+        Ok(cds
+            .filter_map(|words| words.get(3).filter(|file| **file != "-").map(|file| (*file).to_owned()))
+            .collect())
     }
 
     /// Whether libvirt says that the machine runs.

@@ -11,6 +11,7 @@ mod deploy_interrupted;
 mod deployed;
 mod deployed_4k;
 mod deployed_uefi;
+mod discovery;
 mod driverless_hba;
 mod drives;
 mod early_impostor;
@@ -66,6 +67,7 @@ static ALL: &[Scenario] = &[
     ("deploy_and_service", deploy_and_service::ABOUT, |stage| Box::pin(deploy_and_service::story(stage))),
     ("deploy_interrupted", deploy_interrupted::ABOUT, |stage| Box::pin(deploy_interrupted::story(stage))),
     ("bad_images", bad_images::ABOUT, |stage| Box::pin(bad_images::story(stage))),
+    ("discovery", discovery::ABOUT, |stage| Box::pin(discovery::story(stage))),
     ("deployed", deployed::ABOUT, |stage| Box::pin(deployed::story(stage))),
     ("deployed_4k", deployed_4k::ABOUT, |stage| Box::pin(deployed_4k::story(stage))),
     ("deployed_uefi", deployed_uefi::ABOUT, |stage| Box::pin(deployed_uefi::story(stage))),
@@ -84,6 +86,7 @@ static ALL: &[Scenario] = &[
     ("two_agents", two_agents::ABOUT, |stage| Box::pin(two_agents::story(stage))),
     ("lvm_md_node", lvm_md_node::ABOUT, |stage| Box::pin(lvm_md_node::story(stage))),
     ("sushy", sushy::ABOUT, |stage| Box::pin(sushy::story(stage))),
+    ("sushy_media", sushy::MEDIA, |stage| Box::pin(sushy::by_virtual_media(stage))),
     ("replace_ipa", replace_ipa::ABOUT, |stage| Box::pin(replace_ipa::story(stage))),
     ("ipmi_sim", ipmi_sim::ABOUT, |stage| Box::pin(ipmi_sim::story(stage))),
     ("virtual_media_uefi", virtual_media::UEFI, |stage| Box::pin(virtual_media::by_uefi(stage))),

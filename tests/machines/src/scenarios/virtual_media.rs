@@ -18,11 +18,11 @@ pub const UEFI: &str = "virtual media by UEFI, behind a router, with a static ad
 pub const BIOS: &str = "the same by BIOS, as a CD, by a BMC with other ways";
 
 /// The node's.
-const STATIC: Ipv4Addr = Ipv4Addr::new(172, 23, 0, 50);
+pub(super) const STATIC: Ipv4Addr = Ipv4Addr::new(172, 23, 0, 50);
 /// Another client on the controller's network.
 const STRANGER: Ipv4Addr = Ipv4Addr::new(172, 22, 0, 66);
 /// DHCP, TFTP, PXE.
-const BOOT_PORTS: [u16; 3] = [67, 69, 4011];
+pub(super) const BOOT_PORTS: [u16; 3] = [67, 69, 4011];
 
 pub async fn by_uefi(stage: Stage) -> Result<()> {
     let quirks = MediaQuirks { sources: &["Cd", "UsbCd"], ..MediaQuirks::default() };
@@ -113,7 +113,7 @@ async fn only_the_bmc_reads(site: &Site, stage: &Stage, url: &str) -> Result<()>
     .await
 }
 
-fn network_data(mac: &str) -> Value {
+pub(super) fn network_data(mac: &str) -> Value {
     json!({
         "links": [{"id": "nic", "type": "phy", "ethernet_mac_address": mac, "mtu": 1400}],
         "networks": [{

@@ -10,7 +10,9 @@ pub fn known((method, path): (&str, &str)) -> Option<Shape> {
     let new = Shape::new;
     Some(match (method, path) {
         ("GET", "/v1/lookup") => {
-            let answer = closed(json!({"node": object(), "config": object()}), &["node", "config"]);
+            let known = closed(json!({"node": object(), "config": object()}), &["node", "config"]);
+            let discovered = closed(json!({"anneal_discovery": object()}), &["anneal_discovery"]);
+            let answer = json!({"anyOf": [known, discovered]});
             new().query(&["addresses", "node_uuid", "anneal_boot_id"]).responds(200, answer)
         }
         ("POST", "/v1/heartbeat/{ident}") => new().body(heartbeat(&[])).empty(202),

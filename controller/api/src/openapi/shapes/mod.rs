@@ -2,6 +2,7 @@
 //! the handlers read; what a handler reads without a table is listed here, and the fuzzer finds what is wrong.
 
 mod agents;
+mod discovery;
 mod events;
 mod nodes;
 mod others;
@@ -46,5 +47,6 @@ fn known(endpoint: &Endpoint) -> Option<Shape> {
         .or_else(|| ports::known(row))
         .or_else(|| others::known(row))
         .or_else(|| agents::known(row))
+        .or_else(|| discovery::known(row))
         .or_else(|| web_page::known(row))
 }
