@@ -70,6 +70,7 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
         api_urls: own.by_url().map(|api| api.url).collect(),
         pins_sha256: own.pin_sha256.iter().cloned().collect(),
         dns: boot.dns.clone(),
+        ntp: boot.ntp.clone(),
         consoles: boot.consoles.clone(),
         extra: boot.kernel_append.clone(),
         ..RamdiskParams::default()

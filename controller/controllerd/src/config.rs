@@ -326,6 +326,7 @@ impl Config {
         self.discovery.check(self.boot.enabled, &self.enabled_hardware_types)?;
         self.boot.check_hello_url()?;
         self.boot.check_dns()?;
+        self.boot.check_ntp()?;
         if self.boot.enabled {
             self.boot.check_addresses()?;
             for address in self.boot.addresses() {
@@ -581,6 +582,8 @@ mod tests {
         assert!(wrong("[boot]\ndns = [\"127.0.0.53\"]").contains("boot.dns 127.0.0.53 is not an address"));
         let four = "\"192.0.2.1\", \"192.0.2.2\", \"192.0.2.3\", \"192.0.2.4\"";
         assert!(wrong(&format!("[boot]\ndns = [{four}]")).contains("boot.dns has more than 3"));
+        assert!(wrong("[boot]\nntp = [\"a,b\"]").contains("boot.ntp \"a,b\" is neither"));
+        assert!(wrong(&format!("[boot]\nntp = [{four}]")).contains("boot.ntp has more than 3"));
         let key = wrong("[bundles]\ntrusted_keys = [\"ed25519:xyz\"]");
         assert!(key.contains("bundles.trusted_keys") && key.contains("ed25519:xyz"), "{key}");
         assert!(wrong("[boot]\nenabled = true\naddress = \"192.0.2.1\"").contains("none of api.listen"));

@@ -25,9 +25,8 @@ use tokio::time::{Instant, timeout};
 /// Which address a NIC has been given, if any.
 pub type LeaseOf = Arc<dyn Fn(Mac) -> Option<Ipv4Addr> + Send + Sync>;
 
-/// How many other controllers a boot script names: Linux takes 2048 bytes of arguments on x86, and each is a URL and a
-/// fingerprint.
-const OTHERS: usize = 4;
+/// How many URLs of controllers a boot script names, and so the most controllers: Linux takes 2048 bytes of arguments on x86.
+const API_URLS: usize = 5;
 
 /// Looks nodes up in the store.
 pub struct Directory {
@@ -258,9 +257,11 @@ impl Directory {
             RamdiskAgent::Anneal => {
                 RamdiskParams { nonce: Some(nonce.expose().to_owned()), ..self.controllers("") }
             }
-            RamdiskAgent::IronicPythonAgent => {
-                self.controllers(&format!("{}{}", api::NONCE_PATH, nonce.expose()))
-            }
+            // It takes one time server.
+            RamdiskAgent::IronicPythonAgent => RamdiskParams {
+                ntp: self.ramdisk.ntp.iter().take(1).cloned().collect(),
+                ..self.controllers(&format!("{}{}", api::NONCE_PATH, nonce.expose()))
+            },
         };
         let inspects = node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Inspect);
         let callback = if inspects { inspection_callback(&ramdisk) } else { String::new() };
@@ -269,10 +270,11 @@ impl Directory {
 
     /// The parameters of every ramdisk, with the controllers that it may turn to. Their URLs end with `suffix`.
     fn controllers(&self, suffix: &str) -> RamdiskParams {
-        let others = self.members.other_agent_apis(OTHERS);
+        let others = self.members.other_agent_apis(API_URLS - 1);
         let all = || iter::once(&self.own).chain(&others);
+        let by_url = all().flat_map(AgentApi::by_url).take(API_URLS);
         RamdiskParams {
-            api_urls: all().flat_map(AgentApi::by_url).map(|api| format!("{}{suffix}", api.url)).collect(),
+            api_urls: by_url.map(|api| format!("{}{suffix}", api.url)).collect(),
             pins_sha256: all().filter_map(|api| api.pin_sha256.clone()).collect(),
             ..self.ramdisk.clone()
         }

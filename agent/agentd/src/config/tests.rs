@@ -133,12 +133,23 @@ fn what_a_medium_says_to_a_signed_ramdisk_is_limited() {
     }
     assert!(signed(PIN, "{").map(|_| ()).expect_err("damaged").to_string().contains("damaged"));
     let nonce = "c0".repeat(32);
-    let varying = format!("anneal.boot-nonce={nonce} anneal.dns=192.0.2.2");
+    let varying = format!("anneal.boot-nonce={nonce} anneal.dns=192.0.2.2 ipa-ntp-server=ntp.example");
     let config = signed(PIN, &medium(&varying)).expect("valid");
     assert!(config.boot_nonce.is_some_and(|known| known.matches(&nonce)));
     assert_eq!(config.servers.dns, [IpAddr::from([192, 0, 2, 2])]);
-    let networked = r#"{"parameters":"ipa-api-url=https://192.0.2.1","network":{"interfaces":[]}}"#;
-    assert!(signed(PIN, networked).expect("valid").network.is_some());
+    assert_eq!(config.servers.ntp, ["ntp.example"]);
+    assert_eq!(
+        config.trust,
+        Some(Trust::Pins(vec![PIN.parse().expect("a pin")])),
+        "whom it obeys stays the same"
+    );
+    let networked = r#"{"parameters":"ipa-api-url=https://192.0.2.1","network":{"interfaces":[{"mac":"52:54:00:00:00:01",
+        "addresses":[],"slaac":true,"vlans":[{"id":7,"mac":"52:54:00:00:00:01","addresses":[{"ip":"2001:db8::5","prefix":64}]}]}],
+        "ntp":["2001:db8::3"]}}"#;
+    let network = signed(PIN, networked).expect("valid").network.expect("a network");
+    assert!(
+        network.interfaces[0].ip.slaac && network.interfaces[0].vlans[0].id == 7 && network.ntp.len() == 1
+    );
 }
 
 #[test]

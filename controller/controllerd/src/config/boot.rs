@@ -30,6 +30,7 @@ pub struct Boot {
     pub dhcp_router: Option<Ipv4Addr>,
     pub dhcp_lease_s: u32,
     pub dns: Vec<IpAddr>,
+    pub ntp: Vec<String>,
     pub hello_url: String,
 }
 
@@ -66,6 +67,7 @@ impl Default for Boot {
             dhcp_router: None,
             dhcp_lease_s: 3600,
             dns: Vec::new(),
+            ntp: Vec::new(),
             hello_url: String::new(),
         }
     }
@@ -98,6 +100,17 @@ impl Boot {
                 || server.is_multicast()
                 || *server == IpAddr::V4(Ipv4Addr::BROADCAST);
             ensure!(!none, "boot.dns {server} is not an address of a name server");
+        }
+        Ok(())
+    }
+
+    /// As many as a boot medium names.
+    pub(super) fn check_ntp(&self) -> Result<()> {
+        ensure!(self.ntp.len() <= 3, "boot.ntp has more than 3 servers");
+        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
+        for server in &self.ntp {
+            let is_named = (1..=253).contains(&server.len()) && server.bytes().all(is_host);
+            ensure!(is_named, "boot.ntp {server:?} is neither a name nor an IP address");
         }
         Ok(())
     }
