@@ -395,10 +395,9 @@ mod tests {
         );
     }
 
-    #[tokio::test]
-    async fn a_boot_script_names_the_other_controllers() {
+    fn report(hostname: &str, pin: &str) -> ConductorReport {
         let at = Timestamp(0);
-        let report = |hostname: &str, pin: &str| ConductorReport {
+        ConductorReport {
             hostname: hostname.to_owned(),
             group: None,
             drivers: Vec::new(),
@@ -407,7 +406,11 @@ mod tests {
             started_at: at,
             reported_at: at,
             alive_until: at,
-        };
+        }
+    }
+
+    #[tokio::test]
+    async fn a_boot_script_names_the_other_controllers() {
         for (agent, suffix) in [("anneal", false), ("ironic-python-agent", true)] {
             let (directory, _, mac, nonce) = directory(RunKind::AutomatedClean, agent, None).await;
             directory.members.replace(vec![report("c1", "99"), report("c2", "02")]);
@@ -429,6 +432,22 @@ mod tests {
             "01".repeat(32)
         );
         assert!(line.starts_with(&expected), "{line}");
+    }
+
+    /// Linux would cut a longer line, and ironic-python-agent takes one time server.
+    #[tokio::test]
+    async fn a_boot_script_names_five_urls_and_as_many_time_servers_as_the_agent_takes() {
+        for (agent, servers) in [("anneal", "a.example,b.example"), ("ironic-python-agent", "a.example")] {
+            let (mut directory, _, mac, _) = directory(RunKind::AutomatedClean, agent, None).await;
+            directory.own.url_ipv6 = Some("https://[2001:db8::1]:6385".to_owned());
+            directory.ramdisk.ntp = ["a.example", "b.example"].map(str::to_owned).to_vec();
+            let others = ["c2", "c3", "c4", "c5", "c6"].map(|name| report(name, "02"));
+            directory.members.replace([vec![report("c1", "99")], others.to_vec()].concat());
+            let line = arguments(directory.boot_for(mac, NODE.into()).await);
+            let urls = line.split(' ').find_map(|word| word.strip_prefix("ipa-api-url=")).unwrap();
+            assert_eq!(urls.split(',').count(), 5, "{line}");
+            assert!(line.contains(&format!(" ipa-ntp-server={servers} ")), "{line}");
+        }
     }
 
     #[tokio::test]
