@@ -10,7 +10,7 @@ use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool, SharedLeases};
 use boot::http::{Http, HttpConfig};
 use boot::medium::MediumConfig;
 use boot::tftp::{Tftp, TftpConfig};
-use boot::{RamdiskParams, kernel_arguments, ramdisk_cmdline};
+use boot::{BootDirectory, RamdiskParams, kernel_arguments, ramdisk_cmdline};
 use http_server::Clients;
 use metrics::Metrics;
 use model::AgentApi;
@@ -78,19 +78,6 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     ramdisk_cmdline(&ramdisk).context("boot")?;
     let leases = SharedLeases::default();
     let arguments = kernel_arguments(&ramdisk).context("boot")?;
-    let http_at = |listen: SocketAddr| HttpConfig {
-        listen,
-        base_url: format!("http://{listen}"),
-        kernel: boot.kernel.clone(),
-        initramfs: boot.initramfs.clone(),
-        rescue: boot.rescue.clone(),
-        loader_dir: boot.loader_dir.clone(),
-        medium: MediumConfig {
-            loader_dir: boot.medium_loader_dir.clone(),
-            arguments: arguments.clone(),
-            signed_uki: boot.signed_uki().map(Into::into),
-        },
-    };
     let known = leases.clone();
     let lease_of = Arc::new(move |mac| known.address_of(mac));
     let hellos = api::Rates::new(config.agent_requests());
@@ -103,38 +90,86 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     let directory =
         Directory { store, clock, ramdisk, own, members: members_of, lease_of, hellos, remarks, discovery };
     let directory = metrics.directory(Arc::new(directory));
-    for listen in boot.http_addresses() {
-        let bound = Http::bind(http_at(listen), directory.clone(), clients.clone());
-        let http = runtime.spawn(bound).await?.context("boot.http_port")?;
-        let stopped = stop.clone();
-        services.start_on(runtime, format!("boot HTTP on {listen}"), async move {
-            http.run(stopped).await;
-            Ok(())
-        });
+    let mut starter = Starter { boot, runtime, stop, services };
+    starter.http(&arguments, &directory, &clients).await?;
+    starter.tftp().await?;
+    starter.router_advertisements();
+    starter.dhcp(leases, members).await
+}
+
+/// Binds the services and runs each of them at each of its addresses.
+struct Starter<'a> {
+    boot: &'a Boot,
+    runtime: &'a Handle,
+    stop: &'a CancellationToken,
+    services: &'a mut Services,
+}
+
+impl Starter<'_> {
+    async fn http(
+        &mut self,
+        arguments: &str,
+        directory: &Arc<dyn BootDirectory>,
+        clients: &Clients,
+    ) -> Result<()> {
+        let boot = self.boot;
+        for listen in boot.http_addresses() {
+            let config = HttpConfig {
+                listen,
+                base_url: format!("http://{listen}"),
+                kernel: boot.kernel.clone(),
+                initramfs: boot.initramfs.clone(),
+                rescue: boot.rescue.clone(),
+                loader_dir: boot.loader_dir.clone(),
+                medium: MediumConfig {
+                    loader_dir: boot.medium_loader_dir.clone(),
+                    arguments: arguments.to_owned(),
+                    signed_uki: boot.signed_uki().map(Into::into),
+                },
+            };
+            let bound = Http::bind(config, directory.clone(), clients.clone());
+            let http = self.runtime.spawn(bound).await?.context("boot.http_port")?;
+            let stopped = self.stop.clone();
+            self.services.start_on(self.runtime, format!("boot HTTP on {listen}"), async move {
+                http.run(stopped).await;
+                Ok(())
+            });
+        }
+        Ok(())
     }
-    let Some(address) = boot.address else { return Ok(()) };
-    if boot.tftp {
-        let tftp = TftpConfig {
-            listen: SocketAddr::new(IpAddr::V4(address), 69),
-            loader_dir: boot.loader_dir.clone(),
-        };
-        let tftp = runtime.spawn(Tftp::bind(tftp)).await?.context("boot.tftp")?;
-        let stopped = stop.clone();
-        services.start_on(runtime, "boot TFTP", async move { Ok(tftp.run(stopped).await?) });
+
+    async fn tftp(&mut self) -> Result<()> {
+        let Some(address) = self.boot.address.filter(|_| self.boot.tftp) else { return Ok(()) };
+        let listen = SocketAddr::new(IpAddr::V4(address), 69);
+        let config = TftpConfig { listen, loader_dir: self.boot.loader_dir.clone() };
+        let tftp = self.runtime.spawn(Tftp::bind(config)).await?.context("boot.tftp")?;
+        let stopped = self.stop.clone();
+        self.services.start_on(self.runtime, "boot TFTP", async move { Ok(tftp.run(stopped).await?) });
+        Ok(())
     }
-    let Some(mode) = dhcp_mode(boot) else { return Ok(()) };
-    let boot_url = format!("http://{address}:{}", boot.http_port);
-    let dhcp = DhcpConfig { interface: boot.interface.clone(), server: address, boot_url, mode };
-    // Without router advertisements iPXE waits 16 s for IPv6.
-    let (interface, stopped) = (boot.interface.clone(), stop.clone());
-    let advertising = async move { Ok(boot::ra::serve(&interface, stopped).await?) };
-    services.start_on(runtime, "boot router advertisements", advertising);
-    let is_server = boot.dhcp == DhcpMode::Server;
-    let dhcp = runtime.spawn(Dhcp::bind(dhcp)).await?.context("boot.dhcp")?.sharing(leases);
-    let dhcp = dhcp.standing_by(Arc::new(move || !is_server || members.gives_addresses()));
-    let stopped = stop.clone();
-    services.start_on(runtime, "boot DHCP", async move { Ok(dhcp.run(stopped).await?) });
-    Ok(())
+
+    /// Without them iPXE waits 16 s for IPv6.
+    fn router_advertisements(&mut self) {
+        if self.boot.dhcp == DhcpMode::Off {
+            return;
+        }
+        let (interface, stopped) = (self.boot.interface.clone(), self.stop.clone());
+        let advertising = async move { Ok(boot::ra::serve(&interface, stopped).await?) };
+        self.services.start_on(self.runtime, "boot router advertisements", advertising);
+    }
+
+    async fn dhcp(&mut self, leases: SharedLeases, members: Members) -> Result<()> {
+        let boot = self.boot;
+        let (Some(mode), Some(server)) = (dhcp_mode(boot), boot.address) else { return Ok(()) };
+        let boot_url = format!("http://{server}:{}", boot.http_port);
+        let config = DhcpConfig { interface: boot.interface.clone(), server, boot_url, mode };
+        let is_server = boot.dhcp == DhcpMode::Server;
+        let dhcp = self.runtime.spawn(Dhcp::bind(config)).await?.context("boot.dhcp")?.sharing(leases);
+        let dhcp = dhcp.standing_by(Arc::new(move || !is_server || members.gives_addresses()));
+        let stopped = self.stop.clone();
+        self.services.start_on(self.runtime, "boot DHCP", async move { Ok(dhcp.run(stopped).await?) });
+        Ok(())
+    }
 }
 
 /// How DHCP is served; `None`: not at all.
