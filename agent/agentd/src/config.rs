@@ -157,6 +157,11 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
     if !ramdisk && values.contains_key("--login-program") && !values.contains_key("--rescue-password-file") {
         return Err(bad("--login-program", "outside the ramdisk it needs --rescue-password-file"));
     }
+    let servers = Servers {
+        dns: name_servers(&values)?,
+        ntp: time_servers(&values)?,
+        has_ipv6_controller: api_urls.iter().filter_map(ApiUrl::ip).any(|ip| ip.is_ipv6()),
+    };
     let path = |flag| last(&values, flag).map(|text| absolute(flag, text)).transpose();
     let tls = !values.contains_key("--no-tls");
     let listen = listen(&values, ramdisk, tls)?;
@@ -178,7 +183,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
             .collect::<Result<_, _>>()?,
         boot_mac: last(&values, "(BOOTIF)").map(boot_mac).transpose()?,
         boot_nonce: boot_nonce(&values, environment)?,
-        servers: Servers { dns: name_servers(&values)?, ntp: time_servers(&values)? },
+        servers,
         network,
         agent_token: last(&values, "(ipa-agent-token)").map(token).transpose()?,
         lookup_timeout: last(&values, LOOKUP).map_or(Ok(LOOKUP_TIMEOUT), |text| seconds(LOOKUP, text))?,

@@ -14,18 +14,21 @@
 
 mod clock;
 mod dhcp;
+mod ipv6;
 mod modules;
 mod mounts;
 pub mod netlink;
 mod network;
 mod power;
 mod resolver;
+mod servers;
 mod static_network;
 mod storage;
 mod uevents;
 
 pub use mounts::{FETCHED, console, mount_all, with_writable_efi_variables};
 pub use power::{Exit, end};
+pub use servers::Servers;
 
 use agent_protocol::boot_medium::StaticNetwork;
 use agent_protocol::inventory::Interface;
@@ -46,15 +49,6 @@ const ALWAYS: [&str; 4] = [
     // Temperatures of all SATA drives, also of those that appear later.
     "platform:drivetemp",
 ];
-
-/// Servers that the boot parameters name.
-#[derive(Debug, Clone, Default)]
-pub struct Servers {
-    /// Name servers, for where neither a lease nor the boot medium names any.
-    pub dns: Vec<IpAddr>,
-    /// Names or addresses of time servers.
-    pub ntp: Vec<String>,
-}
 
 /// Run `boot` as PID 1 and end the machine as it says. If it fails or panics, the machine reboots after `pause`, which
 /// is long enough to read the console.
@@ -105,7 +99,7 @@ pub fn start(
             }
             static_network::bring_up(network, resolver::Resolver::new(&servers.dns), interfaces);
         }
-        None => network::bring_up(boot_mac, &servers.dns, interfaces),
+        None => network::bring_up(boot_mac, servers, interfaces),
     }
     let of_medium = network.iter().flat_map(|network| &network.ntp).map(IpAddr::to_string);
     clock::set(of_medium.chain(servers.ntp.iter().cloned()).collect());

@@ -1,8 +1,10 @@
-//! Brings the network up: DHCP on the NIC that PXE used, on all if that one brings nothing.
+//! Brings the network up: DHCP and router advertisements on the NIC that PXE used, on all if that one brings nothing.
 
 use super::dhcp::{Lease, Machine, Output};
+use super::ipv6;
 use super::netlink::{self, Address};
 use super::resolver::Resolver;
+use super::servers::Servers;
 use agent_protocol::inventory::Interface;
 use mac::Mac;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -34,11 +36,12 @@ pub fn loopback_up() {
 }
 
 /// Return when an interface has an address; until then, never. Leases are renewed permanently by
-/// threads that go on after this has returned. `dns`: name servers for where no lease names any.
-pub fn bring_up(boot_mac: Option<Mac>, dns: &[IpAddr], interfaces: fn() -> Vec<Interface>) {
+/// threads that go on after this has returned.
+pub fn bring_up(boot_mac: Option<Mac>, servers: &Servers, interfaces: fn() -> Vec<Interface>) {
     let began = Instant::now();
     let (ready, leased) = mpsc::channel();
-    let resolver = Arc::new(Resolver::new(dns));
+    let resolver = Arc::new(Resolver::new(&servers.dns));
+    let by_ipv6 = servers.has_ipv6_controller;
     let mut started = BTreeSet::new();
     let mut reported = Instant::now();
     loop {
@@ -48,22 +51,35 @@ pub fn bring_up(boot_mac: Option<Mac>, dns: &[IpAddr], interfaces: fn() -> Vec<I
                 start(interface, ready.clone(), resolver.clone());
             }
         }
-        match leased.recv_timeout(LOOK) {
-            Ok(name) => {
-                tracing::info!(interface = name, seconds = began.elapsed().as_secs_f32(), "network is up");
-                return;
+        let up = match leased.recv_timeout(LOOK) {
+            Ok(name) => Some(name),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) if by_ipv6 => {
+                advertised(&started)
             }
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+        };
+        if let Some(name) = up {
+            tracing::info!(interface = name, seconds = began.elapsed().as_secs_f32(), "network is up");
+            return;
         }
         if reported.elapsed() >= REPORT {
             reported = Instant::now();
             tracing::warn!(
                 ?started,
                 boot_mac = boot_mac.map(tracing::field::display),
-                "no address by DHCP yet"
+                by_ipv6,
+                "no address by DHCP or router advertisements yet"
             );
         }
     }
+}
+
+/// The first of these interfaces that has an address of IPv6.
+fn advertised(started: &BTreeSet<String>) -> Option<String> {
+    let table = ipv6::table();
+    let has_address =
+        |name: &&String| netlink::index_of(name).is_ok_and(|index| ipv6::has_address(&table, index));
+    started.iter().find(has_address).cloned()
 }
 
 /// The interfaces to try. Pure.

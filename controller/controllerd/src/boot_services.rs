@@ -7,6 +7,7 @@ use crate::identity::Identity;
 use crate::services::Services;
 use anyhow::{Context, Result};
 use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool, SharedLeases};
+use boot::dhcp6::{Dhcp6, Dhcp6Config};
 use boot::http::{Http, HttpConfig};
 use boot::medium::MediumConfig;
 use boot::tftp::{Tftp, TftpConfig};
@@ -14,7 +15,7 @@ use boot::{BootDirectory, RamdiskParams, kernel_arguments, ramdisk_cmdline};
 use http_server::Clients;
 use metrics::Metrics;
 use model::AgentApi;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Clock, Members, Remarks, Store};
@@ -58,6 +59,14 @@ fn ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     }
 }
 
+/// What DHCPv6 can name.
+fn ipv6(address: IpAddr) -> Option<Ipv6Addr> {
+    match address {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(address) => Some(address),
+    }
+}
+
 /// Bind and run the services that `[boot]` enables.
 pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<()> {
     let BootServices { config, store, clock, clients, remarks, runtime, stop, members, metrics } = parts;
@@ -94,6 +103,7 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     starter.http(&arguments, &directory, &clients).await?;
     starter.tftp().await?;
     starter.router_advertisements();
+    starter.dhcpv6().await?;
     starter.dhcp(leases, members).await
 }
 
@@ -139,23 +149,42 @@ impl Starter<'_> {
     }
 
     async fn tftp(&mut self) -> Result<()> {
-        let Some(address) = self.boot.address.filter(|_| self.boot.tftp) else { return Ok(()) };
-        let listen = SocketAddr::new(IpAddr::V4(address), 69);
-        let config = TftpConfig { listen, loader_dir: self.boot.loader_dir.clone() };
-        let tftp = self.runtime.spawn(Tftp::bind(config)).await?.context("boot.tftp")?;
-        let stopped = self.stop.clone();
-        self.services.start_on(self.runtime, "boot TFTP", async move { Ok(tftp.run(stopped).await?) });
+        let boot = self.boot;
+        for address in boot.addresses().filter(|_| boot.tftp) {
+            let listen = SocketAddr::new(address, 69);
+            let config = TftpConfig { listen, loader_dir: boot.loader_dir.clone() };
+            let tftp = self.runtime.spawn(Tftp::bind(config)).await?.context("boot.tftp")?;
+            let stopped = self.stop.clone();
+            let name = format!("boot TFTP on {listen}");
+            self.services.start_on(self.runtime, name, async move { Ok(tftp.run(stopped).await?) });
+        }
         Ok(())
     }
 
-    /// Without them iPXE waits 16 s for IPv6.
+    /// Without them iPXE waits 16 s for IPv6, also where it boots by IPv4.
     fn router_advertisements(&mut self) {
-        if self.boot.dhcp == DhcpMode::Off {
+        let network = self.boot.dhcpv6_address();
+        if self.boot.dhcp == DhcpMode::Off && network.is_none() {
             return;
         }
         let (interface, stopped) = (self.boot.interface.clone(), self.stop.clone());
-        let advertising = async move { Ok(boot::ra::serve(&interface, stopped).await?) };
+        let advertising = async move { Ok(boot::ra::serve(&interface, network, stopped).await?) };
         self.services.start_on(self.runtime, "boot router advertisements", advertising);
+    }
+
+    async fn dhcpv6(&mut self) -> Result<()> {
+        let boot = self.boot;
+        let Some(server) = boot.dhcpv6_address() else { return Ok(()) };
+        let config = Dhcp6Config {
+            interface: boot.interface.clone(),
+            server,
+            boot_url: format!("http://[{server}]:{}", boot.http_port),
+            dns: boot.dns.iter().filter_map(|server| ipv6(*server)).collect(),
+        };
+        let dhcp = self.runtime.spawn(Dhcp6::bind(config)).await?.context("boot.dhcpv6")?;
+        let stopped = self.stop.clone();
+        self.services.start_on(self.runtime, "boot DHCPv6", async move { Ok(dhcp.run(stopped).await?) });
+        Ok(())
     }
 
     async fn dhcp(&mut self, leases: SharedLeases, members: Members) -> Result<()> {

@@ -557,8 +557,12 @@ mod tests {
         );
         assert!(tie.contains("factory_reset") && tie.contains("apply_configuration"), "{tie}");
         assert!(wrong("[boot]\nenabled = true").contains("boot.address"));
-        let only_ipv6 = wrong("[boot]\nenabled = true\nipv6_address = \"2001:db8::1\"");
-        assert!(only_ipv6.contains("boot.tftp and boot.dhcp serve IPv4 alone"), "{only_ipv6}");
+        let only_ipv6 = wrong("[boot]\nenabled = true\nipv6_address = \"2001:db8::1\"\ndhcp = \"proxy\"");
+        assert!(only_ipv6.contains("boot.dhcp serves IPv4 alone"), "{only_ipv6}");
+        let only_ipv4 = wrong("[boot]\nenabled = true\naddress = \"127.0.0.1\"\ndhcpv6 = true");
+        assert!(only_ipv4.contains("boot.dhcpv6 needs boot.ipv6_address"), "{only_ipv4}");
+        let both = "[boot]\nenabled = true\naddress = \"127.0.0.1\"\nipv6_address = \"::1\"\ndhcpv6 = true\n";
+        assert!(wrong(&format!("{both}dhcp = \"server\"")).contains("exclude each other"));
         for url in [
             "10.0.0.1:8089",
             "ftp://10.0.0.1",

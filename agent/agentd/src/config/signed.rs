@@ -12,9 +12,8 @@ const NAME: &str = "(anneal.obeys)";
 const MEDIUM: &str = "(boot medium)";
 
 /// Parameters that differ from boot to boot, as the controller writes them (`boot::boot_parameters`, and where an inventory goes). A
-/// medium sets no others: each must be harmless from a stranger. Who names time servers chooses the time, by which the certificates of
-/// mirrors are judged, as who owns the network and the firmware's clock does; certificates of controllers are known by their
-/// fingerprints, which have no dates.
+/// medium sets no others: each must be harmless from a stranger. Time servers choose the time, by which the certificates of mirrors are
+/// judged, as the firmware's clock does otherwise. Controllers are known by their fingerprints, which have no dates.
 const VARYING: [&str; 6] = [
     "ipa-api-url",
     "anneal.pin",

@@ -168,6 +168,13 @@ fn name_servers_are_addresses_of_the_kernel_command_line() {
 }
 
 #[test]
+fn router_advertisements_are_heard_where_a_controller_has_ipv6() {
+    let of = |urls: &str| ramdisk(&format!("ipa-api-url={urls}")).expect("valid").servers.has_ipv6_controller;
+    assert!(!of("http://192.0.2.1:6385,http://controller.example:6385"));
+    assert!(of("http://192.0.2.1:6385,http://[2001:db8::1]:6385"));
+}
+
+#[test]
 fn time_servers_are_names_or_addresses() {
     let of = |value: &str| ramdisk(&format!("ipa-api-url=http://192.0.2.1 ipa-ntp-server={value}"));
     assert_eq!(of("ntp.example,2001:db8::3").expect("valid").servers.ntp, ["ntp.example", "2001:db8::3"]);

@@ -1,10 +1,9 @@
 //! The network that a boot medium brings: cards, bonds and VLANs with addresses of their own.
 
 mod devices;
-mod ipv6;
 
-use super::network;
 use super::resolver::{NameServers, Resolver};
+use super::{ipv6, network};
 use agent_protocol::boot_medium::{StaticInterface, StaticNetwork};
 use agent_protocol::inventory::Interface;
 use devices::Device;
@@ -56,7 +55,7 @@ pub fn bring_up(network: &StaticNetwork, resolver: Resolver, interfaces: fn() ->
         let mut problems = Vec::new();
         for state in &mut states {
             let next = match state {
-                State::Wanted(wanted) => match devices::make(&present, *wanted, is_late) {
+                State::Wanted(wanted) => match devices::make(&present, wanted, is_late) {
                     Ok(devices) => {
                         ask_dhcp(&devices, &lease, &resolver);
                         Some(State::Made(devices))

@@ -29,6 +29,7 @@ pub struct Boot {
     pub dhcp_prefix: u8,
     pub dhcp_router: Option<Ipv4Addr>,
     pub dhcp_lease_s: u32,
+    pub dhcpv6: bool,
     pub dns: Vec<IpAddr>,
     pub ntp: Vec<String>,
     pub hello_url: String,
@@ -66,6 +67,7 @@ impl Default for Boot {
             dhcp_prefix: 24,
             dhcp_router: None,
             dhcp_lease_s: 3600,
+            dhcpv6: false,
             dns: Vec::new(),
             ntp: Vec::new(),
             hello_url: String::new(),
@@ -84,6 +86,11 @@ impl Boot {
     pub fn http_addresses(&self) -> impl Iterator<Item = SocketAddr> {
         let enabled = self.enabled;
         self.addresses().filter(move |_| enabled).map(move |address| SocketAddr::new(address, self.http_port))
+    }
+
+    /// Where DHCPv6 is served; nowhere: it is switched off.
+    pub fn dhcpv6_address(&self) -> Option<Ipv6Addr> {
+        self.ipv6_address.filter(|_| self.dhcpv6)
     }
 
     /// The signed program of boot media, where they carry one.
@@ -139,8 +146,14 @@ impl Boot {
         let has_one = self.addresses().next().is_some();
         ensure!(has_one, "boot.address or boot.ipv6_address is needed when boot.enabled");
         ensure!(
-            self.address.is_some() || (!self.tftp && self.dhcp == DhcpMode::Off),
-            "boot.tftp and boot.dhcp serve IPv4 alone: they need boot.address"
+            self.address.is_some() || self.dhcp == DhcpMode::Off,
+            "boot.dhcp serves IPv4 alone: it needs boot.address"
+        );
+        ensure!(self.ipv6_address.is_some() || !self.dhcpv6, "boot.dhcpv6 needs boot.ipv6_address");
+        // With both, iPXE may ask over IPv6 for the script that only the lease of its MAC address gets.
+        ensure!(
+            self.dhcp != DhcpMode::Server || !self.dhcpv6,
+            "boot.dhcpv6 and boot.dhcp = \"server\" exclude each other"
         );
         Ok(())
     }
@@ -154,8 +167,8 @@ impl Boot {
                 file.display()
             );
         }
-        if self.dhcp != DhcpMode::Off {
-            ensure!(!self.interface.is_empty(), "boot.interface is needed for boot.dhcp");
+        if self.dhcp != DhcpMode::Off || self.dhcpv6 {
+            ensure!(!self.interface.is_empty(), "boot.interface is needed for boot.dhcp and boot.dhcpv6");
         }
         if self.dhcp == DhcpMode::Server {
             ensure!(

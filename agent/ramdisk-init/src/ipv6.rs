@@ -50,9 +50,18 @@ fn entry(line: &str) -> Option<Entry> {
     })
 }
 
+fn entries_of(table: &str, index: u32) -> impl Iterator<Item = Entry> {
+    table.lines().filter_map(entry).filter(move |one| one.index == index)
+}
+
+/// Whether the interface has an address that is more than link-local, and that no other host has. Pure.
+pub(super) fn has_address(table: &str, index: u32) -> bool {
+    entries_of(table, index).any(|one| one.scope == GLOBAL && one.flags & (TENTATIVE | DUPLICATE) == 0)
+}
+
 /// Which address of the interface cannot be used yet, and why. Pure.
 pub(super) fn what_is_missing(table: &str, index: u32, carries: &IpConfiguration) -> Option<String> {
-    let entries: Vec<Entry> = table.lines().filter_map(entry).filter(|one| one.index == index).collect();
+    let entries: Vec<Entry> = entries_of(table, index).collect();
     for address in &carries.addresses {
         let IpAddr::V6(wanted) = address.ip else { continue };
         match entries.iter().find(|one| one.address == wanted) {
@@ -62,7 +71,6 @@ pub(super) fn what_is_missing(table: &str, index: u32, carries: &IpConfiguration
             Some(_) => {}
         }
     }
-    let usable = |one: &Entry| one.scope == GLOBAL && one.flags & (TENTATIVE | DUPLICATE) == 0;
     let waits = carries.slaac && carries.addresses.is_empty();
-    (waits && !entries.iter().any(usable)).then(|| "no address by router advertisements yet".to_owned())
+    (waits && !has_address(table, index)).then(|| "no address by router advertisements yet".to_owned())
 }
