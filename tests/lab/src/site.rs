@@ -23,7 +23,7 @@ pub const ROUTED: &str = "172.23.0.0/24";
 pub const ROUTER: Ipv4Addr = Ipv4Addr::new(172, 23, 0, 1);
 /// The router on the controller's network.
 const NEAR: Ipv4Addr = Ipv4Addr::new(172, 22, 0, 254);
-/// The controller's address on the bridge in [`Site::routed_ipv6`].
+/// The controller's address on the bridge in [`Site::ipv6`] and [`Site::routed_ipv6`].
 pub const ADDRESS_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x22, 0, 0, 0, 0, 0, 1);
 /// The network of its nodes.
 pub const ROUTED_IPV6: &str = "fd00:23::/64";
@@ -101,6 +101,26 @@ impl Site {
         let (dir, extra) = (dir.to_owned(), extra.to_owned());
         let config =
             ControllerConfig { dir: dir.clone(), address, ipv6_address: None, dhcp: true, image, extra };
+        let controller = Controller::start(config).await?;
+        Ok(Self { dir, timeline: Timeline::default(), controller, bridge, nodes: 0, _router: None })
+    }
+
+    /// A bridge without IPv4, and the controller with its boot services on it, at [`ADDRESS_IPV6`].
+    ///
+    /// # Errors
+    /// When a part does not start.
+    pub async fn ipv6(dir: &Path, extra: &str) -> Result<Self> {
+        let bridge = Bridge::plain("br0")?;
+        bridge.add_address_at_once(&format!("{ADDRESS_IPV6}/64"))?;
+        let (dir, extra) = (dir.to_owned(), extra.to_owned());
+        let config = ControllerConfig {
+            dir: dir.clone(),
+            address: None,
+            ipv6_address: Some(ADDRESS_IPV6),
+            dhcp: true,
+            image: None,
+            extra,
+        };
         let controller = Controller::start(config).await?;
         Ok(Self { dir, timeline: Timeline::default(), controller, bridge, nodes: 0, _router: None })
     }

@@ -32,6 +32,7 @@ mod never_powered_off;
 mod power_cut;
 mod public_listener;
 mod pulled_disk;
+mod pxe_ipv6;
 mod ramdisk_interface;
 mod read_only_disk;
 mod replace_ipa;
@@ -99,6 +100,7 @@ static ALL: &[Scenario] = &[
         Box::pin(erase_under_lockdown::story(stage))
     }),
     ("http_boot", http_boot::ABOUT, |stage| Box::pin(http_boot::story(stage))),
+    ("pxe_ipv6", pxe_ipv6::ABOUT, |stage| Box::pin(pxe_ipv6::story(stage))),
     ("clean_uefi", clean_uefi::ABOUT, |stage| Box::pin(clean_uefi::story(stage))),
     ("never_powered_off", never_powered_off::ABOUT, |stage| Box::pin(never_powered_off::story(stage))),
     ("apparent_configuration", apparent_configuration::ABOUT, |stage| {
