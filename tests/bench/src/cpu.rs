@@ -22,6 +22,19 @@ pub fn of_group(group: u32) -> Result<Duration> {
     in_time(ticks)
 }
 
+/// The same of a process, of its children, and of those of its children that have ended.
+///
+/// # Errors
+/// When `/proc` cannot be read.
+pub fn of_family(parent: u32) -> Result<Duration> {
+    let mut ticks = 0;
+    for entry in std::fs::read_dir("/proc").context("/proc")? {
+        let Ok(stat) = std::fs::read_to_string(entry?.path().join("stat")) else { continue };
+        ticks += in_family(&stat, parent).unwrap_or_default();
+    }
+    in_time(ticks)
+}
+
 /// The same of one process.
 ///
 /// # Errors
@@ -51,6 +64,18 @@ fn in_time(ticks: u64) -> Result<Duration> {
     Ok(Duration::from_secs(ticks) / a_second)
 }
 
+/// What a process, from its `/proc/<pid>/stat`, adds to the ticks of the family of `parent`.
+fn in_family(stat: &str, parent: u32) -> Option<u64> {
+    let (_, used) = parse(stat)?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    let is_parent = stat.split(' ').next()?.parse() == Ok(parent);
+    if is_parent {
+        return Some(used + number(13)? + number(14)?);
+    }
+    (number(1)? == u64::from(parent)).then_some(used)
+}
+
 /// Group and used ticks of one `/proc/<pid>/stat`. The name in parentheses may hold anything.
 fn parse(stat: &str) -> Option<(u32, u64)> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
@@ -67,5 +92,17 @@ mod tests {
         let stat = "4242 (a ) b) S 1 4200 4200 0 -1 4194560 1 2 3 4 17 25 0 0 20 0 1 0 99 1 1 1";
         assert_eq!(parse(stat), Some((4200, 42)));
         assert_eq!(parse("gone"), None);
+    }
+
+    #[test]
+    fn a_family_is_a_process_its_children_and_those_that_have_ended() {
+        let stat = |id: u32, parent: u32| {
+            format!(
+                "{id} (postgres) S {parent} {id} 4200 0 -1 4194560 1 2 3 4 17 25 300 1000 20 0 1 0 99 1 1 1"
+            )
+        };
+        assert_eq!(in_family(&stat(7, 1), 7), Some(1342));
+        assert_eq!(in_family(&stat(8, 7), 7), Some(42), "what ended below a child is not counted twice");
+        assert_eq!(in_family(&stat(9, 8), 7), None);
     }
 }

@@ -101,6 +101,9 @@ struct Api {
     /// Nodes of the large database. No goal is held for fewer than the usual 100,000.
     #[arg(long, default_value_t = 100_000)]
     nodes: usize,
+    /// `node_cache_mib` of the controller on SQLite, if it is not to be the default.
+    #[arg(long)]
+    node_cache_mib: Option<u32>,
     /// Seconds of each load.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
@@ -299,6 +302,7 @@ fn measure_api(options: &Api) -> Result<bool> {
     }
     let place = api::Place {
         controller: &options.bin_dir.join("anneal-controller"),
+        node_cache_mib: options.node_cache_mib,
         bench: &std::env::current_exe()?,
         filled: &options.filled,
         peers: options.peer.map(|Peer::Ironic| options.peers_dir.as_path()),

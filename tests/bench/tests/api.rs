@@ -12,6 +12,7 @@ fn two_hundred_nodes_are_listed_read_changed_and_heard() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let place = api::Place {
         controller: &build::controller()?,
+        node_cache_mib: None,
         bench: Path::new(env!("CARGO_BIN_EXE_bench")),
         filled: dir.path(),
         peers: None,

@@ -22,6 +22,24 @@ globalThis.anneal = {
     const hit = document.elementFromPoint(x, y);
     return hit && (element.contains(hit) || hit.contains(element)) ? { x, y } : null;
   },
+  // What the next click meets: "nothing", "it", or "another" element, which gets none. A page may be drawn anew, or move, between a
+  // look at it and a click on it.
+  met: "nothing",
+  aim(element) {
+    const place = this.place(element);
+    if (!place) return null;
+    removeEventListener("click", this.judge, true);
+    this.met = "nothing";
+    this.judge = (event) => {
+      removeEventListener("click", this.judge, true);
+      this.met = element.contains(event.target) ? "it" : "another";
+      if (this.met === "it") return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    };
+    addEventListener("click", this.judge, true);
+    return place;
+  },
 };
 addEventListener("securitypolicyviolation", (event) =>
   anneal.reports.push(`content security policy: ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`));

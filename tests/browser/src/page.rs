@@ -120,6 +120,16 @@ impl<'a> Page<'a> {
         self.until(&seen, text).map(drop)
     }
 
+    /// Waits until the first element of a selector has all of these texts.
+    ///
+    /// # Errors
+    /// When it does not have them in time.
+    pub fn shows(&self, selector: &str, texts: &[&str]) -> Result<()> {
+        let element = format!("document.querySelector({})", json!(selector));
+        let seen = format!("{}.every((text) => {element}?.innerText.includes(text))", json!(texts));
+        self.until(&seen, &format!("{texts:?} in {selector}")).map(drop)
+    }
+
     /// Waits until a text can be read in the page no more.
     ///
     /// # Errors
@@ -137,18 +147,28 @@ impl<'a> Page<'a> {
         self.click_at(&format!("anneal.find({}, {})", json!(CLICKABLE), json!(text)), text)
     }
 
-    /// Clicks on the element that an expression gives.
+    /// Clicks on the element that an expression gives, again if the page moved away below the click.
     ///
     /// # Errors
     /// When it cannot be clicked in time.
     pub fn click_at(&self, element: &str, what: &str) -> Result<()> {
-        let at = self.until(&format!("anneal.place({element})"), &format!("a place to click on {what:?}"))?;
-        for kind in ["mousePressed", "mouseReleased"] {
-            let params =
-                json!({ "type": kind, "x": at["x"], "y": at["y"], "button": "left", "clickCount": 1 });
-            self.call("Input.dispatchMouseEvent", params)?;
+        let begun = Instant::now();
+        loop {
+            let at =
+                self.until(&format!("anneal.aim({element})"), &format!("a place to click on {what:?}"))?;
+            for kind in ["mousePressed", "mouseReleased"] {
+                let params =
+                    json!({ "type": kind, "x": at["x"], "y": at["y"], "button": "left", "clickCount": 1 });
+                self.call("Input.dispatchMouseEvent", params)?;
+            }
+            match self.eval("anneal.met") {
+                Ok(met) if met == "nothing" || met == "another" => {
+                    ensure!(begun.elapsed() < LIMIT, "a click on {what:?} meets {met}");
+                }
+                // It met the element; or there is another document by now, to which the click has led.
+                _ => return Ok(()),
+            }
         }
-        Ok(())
     }
 
     /// Whether a button or link with this text can be seen now.
@@ -162,10 +182,11 @@ impl<'a> Page<'a> {
     /// Whether the button with this text can be pressed.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is none in time.
     pub fn is_ready(&self, text: &str) -> Result<bool> {
-        let disabled = self.eval(&format!("anneal.find('button', {}).disabled", json!(text)))?;
-        Ok(disabled == false)
+        let button = format!("anneal.find('button', {})", json!(text));
+        let state = self.until(&format!("{button} && ({button}.disabled ? 'disabled' : 'ready')"), text)?;
+        Ok(state == "ready")
     }
 
     /// Types into the field with this label, in the place of what is there.

@@ -104,13 +104,33 @@ pub async fn give_image(operator: &Operator, numbers: Vec<u32>, url: &str, sha25
 pub async fn reach(operator: &Operator, state: &str, limit: Duration) -> Result<()> {
     let begun = Instant::now();
     loop {
-        let missing = states(operator).await?.values().filter(|of| *of != state).count();
+        // What nodes are in is counted from an index. To list all of them again and again would be most of what a controller does.
+        let counts = counts(&operator.call(Method::GET, "/v1/anneal/fleet", None).await?)?;
+        if counts.keys().any(|of| has_failed(of)) {
+            // Names the node.
+            states(operator).await?;
+        }
+        let missing: u64 = counts.iter().filter(|(of, _)| *of != state).map(|(_, nodes)| nodes).sum();
         if missing == 0 {
             return Ok(());
         }
         ensure!(begun.elapsed() < limit, "{missing} nodes are not {state} within {limit:?}");
         tokio::time::sleep(LOOK).await;
     }
+}
+
+/// How many nodes are in which provision state, of the answer of `GET /v1/anneal/fleet`.
+fn counts(fleet: &Value) -> Result<BTreeMap<String, u64>> {
+    let values = fleet["counts"]["provision_state"].as_array().context("counts by provision_state")?;
+    let count = |one: &Value| Some((one["value"].as_str()?.to_owned(), one["count"].as_u64()?));
+    let counts: Option<BTreeMap<_, _>> = values.iter().map(count).collect();
+    let counts = counts.context("a state and how many nodes are in it")?;
+    ensure!(Some(counts.values().sum()) == fleet["nodes"].as_u64(), "some nodes are not counted: {fleet}");
+    Ok(counts)
+}
+
+fn has_failed(state: &str) -> bool {
+    state.ends_with("failed") || state == "error"
 }
 
 /// The provision state of every node of the fleet.
@@ -126,7 +146,7 @@ pub async fn states(operator: &Operator) -> Result<BTreeMap<u32, String>> {
         for node in nodes {
             let (uuid, state) = (node["uuid"].as_str(), node["provision_state"].as_str());
             let (uuid, state) = (uuid.context("a UUID")?, state.context("a state")?);
-            if state.ends_with("failed") || state == "error" {
+            if has_failed(state) {
                 bail!("node {uuid} is {state}: {}", node["last_error"]);
             }
             if let Some(number) = number_of(uuid) {
@@ -137,5 +157,23 @@ pub async fn states(operator: &Operator) -> Result<BTreeMap<u32, String>> {
         let next = format!("&marker={}", last["uuid"].as_str().unwrap_or_default());
         ensure!(next != marker, "the list of nodes does not end");
         marker = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_nodes_are_counted_or_none() {
+        let fleet = |nodes: u64| {
+            let states =
+                json!([{ "value": "available", "count": 3 }, { "value": "clean failed", "count": 1 }]);
+            json!({ "nodes": nodes, "counts": { "provision_state": states } })
+        };
+        let expected = [("available".to_owned(), 3), ("clean failed".to_owned(), 1)];
+        assert_eq!(counts(&fleet(4)).unwrap(), expected.into());
+        assert!(counts(&fleet(5)).is_err() && counts(&json!({})).is_err());
+        assert!(has_failed("clean failed") && has_failed("error") && !has_failed("available"));
     }
 }

@@ -1,4 +1,4 @@
-//! One round of each kind with 100 nodes: a controller of three is killed, frozen, cut off. Needs root, for namespaces.
+//! One round of each kind with 200 nodes: a controller of three is killed, frozen, cut off. Needs root, for namespaces.
 //!
 //! How late nodes arrive is printed, and judged by `cargo xtask soak --part fleet` alone: here other tests run at the same time, and
 //! more of them in one round than in another.
@@ -8,7 +8,7 @@ use fleet::rounds::{Shape, run};
 
 #[test]
 fn nodes_arrive_whichever_controller_is_killed_frozen_or_cut_off() -> Result<()> {
-    let shape = Shape { nodes: 100, rounds: 3, seed: 18 };
+    let shape = Shape { nodes: 200, rounds: 3, seed: 18 };
     let outcomes = run(&bench::build::controller()?, &shape)?;
     assert_eq!(outcomes.len(), 4, "one undisturbed and three disturbed");
     for outcome in &outcomes {

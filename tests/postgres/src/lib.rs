@@ -167,6 +167,11 @@ impl Server {
         }
     }
 
+    /// Its first process, while it runs.
+    pub fn id(&self) -> Option<u32> {
+        self.running.as_ref().and_then(|(process, _)| u32::try_from(process.as_raw()).ok())
+    }
+
     /// What it logged.
     pub fn log(&self) -> String {
         fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()

@@ -3,9 +3,11 @@
 //! A lease is short, so that another controller soon goes on where this one died, and it is renewed while an action goes on.
 //! Store and agents refuse what comes under a lease that was taken over. A BMC and ironic-python-agent cannot. A call to them
 //! begins only while the lease lasts, and so has ended as long after the lease as a call may take. A controller that takes over a lease that
-//! was not released waits that long before it changes anything by such a call; everything else it does at once.
+//! was not released waits that long before it changes anything by such a call, unless the node's row says that the controller before
+//! made none; everything else it does at once.
 
 use super::conductor::Conductor;
+use crate::stages::may_be_unfenced;
 use model::Timestamp;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -37,7 +39,8 @@ pub struct HeldLease {
     /// The lease.
     pub lease: Lease,
     until: Timestamp,
-    /// When it was taken over from another controller, which had not released it: that one may have died in a call.
+    /// When it was taken over from another controller, which had not released it: that one may have died in a call that no epoch
+    /// fences.
     taken_over: Option<Timestamp>,
 }
 
@@ -96,6 +99,15 @@ impl Conductor {
         let taken = self.store.take_lease(node, own, now, until).await?;
         let taken_over = before.filter(|before| before != own).map(|_| now);
         Ok(taken.map(|lease| HeldLease { lease, until, taken_over }))
+    }
+
+    /// Read what the controller before may have died in, as the first thing under a lease.
+    pub(super) async fn look_back(&self, held: &mut HeldLease) -> Result<(), StoreError> {
+        if held.taken_over.is_some() {
+            let found = self.load(held.lease.node, None).await?;
+            held.taken_over = held.taken_over.filter(|_| may_be_unfenced(&found.node, &found.contact));
+        }
+        Ok(())
     }
 
     /// Keep a lease until then, or until it is lost.

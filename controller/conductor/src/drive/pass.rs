@@ -97,7 +97,13 @@ impl Conductor {
             }
         }
         match self.take_lease(uuid).await {
-            Ok(Some(held)) => pass.lease = Some(held),
+            Ok(Some(mut held)) => {
+                if let Err(error) = self.look_back(&mut held).await {
+                    // Then it waits, as if there had been a call.
+                    tracing::warn!(node_uuid = %uuid, error = %error.chain(), "cannot read what another controller left");
+                }
+                pass.lease = Some(held);
+            }
             // It may be that of a controller that has died, and nothing rings when it expires.
             Ok(None) => pass.later = Some(Later::Held),
             // Removed since it was read.

@@ -26,6 +26,7 @@
 //! power.rs             the BMC has not reached the requested power state yet
 //! panicked.rs          what the controller gives up: the passes over the node panicked too often
 //! medium.rs            the boot medium of virtual media
+//! open_call.rs         what a controller that died may have had under way
 //! restored.rs          the row of the node is of a backup
 //! fail.rs              retried, failed, aborted; logs.rs: the ramdisk's logs
 //! transition.rs        provision states; wait.rs: waits; view.rs: the snapshot with its run
@@ -45,6 +46,7 @@ mod inspecting;
 mod logs;
 mod medium;
 mod next_step;
+mod open_call;
 mod out_of_band;
 mod panicked;
 mod plan;
@@ -65,6 +67,7 @@ use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
 pub use boot::BOOT_DEVICE_NEW;
 use model::{PowerTarget, ProvisionState};
+pub use open_call::may_be_unfenced;
 pub use panicked::give_up;
 pub use restored::after_restore;
 

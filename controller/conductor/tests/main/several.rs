@@ -1,14 +1,18 @@
 //! Several controllers that share a store.
 
 use crate::deployment;
+use crate::situation::{NOW, heard, ipa, issued};
 use crate::world::{Running, World};
 use conductor::Settings;
-use model::{PowerState, ProvisionState, Verb};
+use conductor::stages::may_be_unfenced;
+use model::run::Cursor;
+use model::{Contact, Node, PowerState, ProvisionState, Run, RunKind, Verb};
 use std::sync::Arc;
 use std::time::Duration;
 use store::memory::MemoryStore;
 use store::{Clock, prelude::*};
 use tokio::time::{Instant, sleep};
+use uuid::Uuid;
 
 /// How long the others may take to begin where one has died.
 const TAKE_OVER: Duration = Duration::from_secs(15);
@@ -170,6 +174,57 @@ async fn a_change_waits_for_a_call_of_the_controller_that_died() {
     assert_eq!(world.actions()[done], "SetPower");
     assert!(begun.elapsed() >= bmc::LONGEST_REQUEST + Duration::from_secs(9), "{:?}", begun.elapsed());
     arrives_with_each_step_run_once(&world).await;
+}
+
+/// Where a run stands, and whether its controller may have died in a call that is not refused under a lost lease.
+#[test]
+fn the_row_says_where_no_bmc_was_called() {
+    let enrolled = Node::enrolled(Uuid::nil(), "redfish", NOW);
+    let may = |cursor: Cursor, contact: Contact| {
+        let run = Run { cursor, ..Run::new(RunKind::AutomatedClean, NOW) };
+        let node = Node { provision_state: ProvisionState::CleanWait, run: Some(run), ..enrolled.clone() };
+        may_be_unfenced(&node, &contact)
+    };
+    assert!(!may(issued("b", true), heard("b")));
+    assert!(may(issued("b", true), ipa()), "it takes a step under any lease");
+    assert!(may(issued("b", true), Contact::default()), "the agent is unknown");
+    for cursor in [Cursor::AwaitAgent, Cursor::LearnSteps, Cursor::NextStep, Cursor::Hold] {
+        assert!(!may(cursor.clone(), Contact::default()), "{cursor:?}");
+    }
+    for cursor in
+        [Cursor::PowerOff, Cursor::PowerOn, Cursor::RestoreBootDevice, Cursor::Reboot, Cursor::TearDown]
+    {
+        assert!(may(cursor.clone(), heard("b")), "{cursor:?}");
+    }
+    assert!(may_be_unfenced(&enrolled, &heard("b")), "the power of a node at rest may be changed");
+}
+
+/// The row says that the agent had a step, so the controller that died had no call to the BMC under way: nothing is waited for.
+#[tokio::test(start_paused = true)]
+async fn nothing_waits_where_the_controller_died_in_a_question_to_the_agent() {
+    let world = World::with(MemoryStore::shared()).await;
+    *world.action_time.lock().unwrap() = Duration::from_secs(2);
+    let all = ["c1", "c2"].map(|name| (name, world.conductor_named(name, Settings::default())));
+    sleep(Duration::from_secs(5)).await;
+    world.verb(Verb::Provide).await;
+    while world.actions().iter().filter(|action| *action == "SendStep").count() < 2 {
+        sleep(Duration::from_millis(100)).await;
+    }
+    // The last step is about to end, and the next question will find it so.
+    sleep(Duration::from_secs(27)).await;
+    let asked = world.actions().len();
+    while world.actions().len() == asked {
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(world.actions()[asked], "AskCommand");
+    let dead = world.actors.lock().unwrap().last().unwrap().clone();
+    let holder = world.store.lease_holder(world.node, world.clock.now()).await.unwrap();
+    assert_eq!(holder.as_ref(), Some(&dead), "it dies under a lease");
+    all.iter().find(|(name, _)| *name == dead).unwrap().1.1.abort();
+    *world.action_time.lock().unwrap() = Duration::ZERO;
+    let begun = Instant::now();
+    arrives_with_each_step_run_once(&world).await;
+    assert!(begun.elapsed() <= TAKE_OVER + Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 /// Nothing rings when a lease expires, and the node is not due.

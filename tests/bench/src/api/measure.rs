@@ -31,17 +31,17 @@ pub fn all(place: Place<'_>, shape: &Shape, small: &Filled, large: &Filled) -> R
     report.note(format!("an empty route of the server, 8 connections: {:.0}/s", empty.per_s), &empty);
     let writes = limits::writes(place.scratch, shape.span)?;
 
-    let controller = Serving::start(place.controller, small, &directory("small")?)?;
+    let controller = Serving::start(place, small, &directory("small")?)?;
     report.rows.push(Row::memory("memory with few nodes, at the start", controller.resident_mib()?, 30.0));
     listed(&controller, small, shape)?;
     report.rows.push(Row::memory("… after 8 clients listed them", controller.resident_mib()?, 30.0));
     controller.stop()?;
 
     let dir = directory("large")?;
-    let first = Serving::start(place.controller, large, &dir)?;
+    let first = Serving::start(place, large, &dir)?;
     let cold = first.start;
     first.stop()?;
-    let controller = Serving::start_again(place.controller, &dir)?;
+    let controller = Serving::start_again(place, &dir)?;
     let start = controller.start.as_secs_f64() * 1000.0;
     report.rows.push(Row::time("start until it serves", start, Goal::Below(500.0)).limit(format!(
         "{:.0} ms with a copy of the database that had not been read",

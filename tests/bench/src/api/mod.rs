@@ -43,6 +43,8 @@ pub struct Shape {
 pub struct Place<'a> {
     /// The controller.
     pub controller: &'a Path,
+    /// Its `node_cache_mib`, if it is not to be the default.
+    pub node_cache_mib: Option<u32>,
     /// This program, which serves the empty route.
     pub bench: &'a Path,
     /// Databases that were filled before, and are filled now.

@@ -39,7 +39,7 @@ pub fn compare(
     enrol(&theirs, shape.few)?;
     theirs.nodes = all_nodes(&theirs)?;
     ensure!(theirs.nodes.len() == shape.few, "{} nodes of {} are enrolled", theirs.nodes.len(), shape.few);
-    let controller = Serving::start(place.controller, small, &own)?;
+    let controller = Serving::start(place, small, &own)?;
     controller.rested()?;
     let nodes = (0..small.count).map(|number| fill::uuid(number).to_string()).collect();
     let ours = Side { to: controller.to(), nodes };

@@ -1,5 +1,6 @@
 //! The controller on a copy of a filled database.
 
+use super::Place;
 use super::fill::Filled;
 use super::http::{Client, request};
 use crate::cpu;
@@ -27,29 +28,31 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Starts `program` on a copy of this database in `dir`, which is new, with the default settings but for the limit of
-    /// requests and authentication, and two agents' settings without which their heartbeats would not be accepted.
-    pub fn start(program: &Path, filled: &Filled, dir: &Path) -> Result<Self> {
+    /// Starts the controller of `place` on a copy of this database in `dir`, which is new, with the default settings but for those
+    /// of `place`, the limit of requests and authentication, and two agents' settings without which their heartbeats would not be
+    /// accepted.
+    pub fn start(place: Place<'_>, filled: &Filled, dir: &Path) -> Result<Self> {
         let state = dir.join("state");
         std::fs::create_dir_all(&state)?;
         for file in ["anneal.sqlite", "database.key"] {
             std::fs::copy(filled.directory.join(file), state.join(file))?;
         }
-        Self::start_again(program, dir)
+        Self::start_again(place, dir)
     }
 
     /// The same on the database that is there.
-    pub fn start_again(program: &Path, dir: &Path) -> Result<Self> {
+    pub fn start_again(place: Place<'_>, dir: &Path) -> Result<Self> {
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
         let config = dir.join("controller.toml");
+        let cache = place.node_cache_mib.map(|mib| format!("node_cache_mib = {mib}\n")).unwrap_or_default();
         let text = format!(
-            "state_dir = {:?}\n[api]\nlisten = [\"{address}\"]\nauth_strategy = \"noauth\"\n[agent]\nrequests_per_s = 0\nlookup_without_nonce = true\n",
+            "{cache}state_dir = {:?}\n[api]\nlisten = [\"{address}\"]\nauth_strategy = \"noauth\"\n[agent]\nrequests_per_s = 0\nlookup_without_nonce = true\n",
             dir.join("state")
         );
         std::fs::write(&config, text)?;
         let begun = Instant::now();
-        let mut process =
-            Daemon::start(Command::new(program).arg("--config").arg(&config), &dir.join("controller.log"))?;
+        let mut program = Command::new(place.controller);
+        let mut process = Daemon::start(program.arg("--config").arg(&config), &dir.join("controller.log"))?;
         let ask = request("GET", "/v1/nodes?limit=1", None);
         while Client::connect(address).and_then(|mut client| Ok(client.send(&ask)?.0)).ok() != Some(200) {
             process.ensure_running()?;

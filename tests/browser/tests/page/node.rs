@@ -23,7 +23,7 @@ fn each_part_of_a_node_shows_what_the_api_says() -> Result<()> {
     for command in why["help"]["commands"].as_array().into_iter().flatten() {
         page.reads(text(&command["does"]))?;
     }
-    assert_eq!(page.text(".way [aria-current=step]")?, "clean failed");
+    page.shows(".way [aria-current=step]", &["clean failed"])?;
     page.reads("in the corner")?;
 
     page.click("History")?;
@@ -79,7 +79,10 @@ fn a_change_shows_without_a_reload() -> Result<()> {
     page.eval("globalThis.isTheSame = true")?;
     controller.does(&["node", "manage", "n1", "--wait"])?;
     page.reads("verifying -> manageable")?;
-    assert!(page.has("provide")? && !page.has("manage")?, "the verbs are those of the new state");
+    page.until(
+        "anneal.find('.actions button', 'provide') && !anneal.find('.actions button', 'manage')",
+        "the verbs of the new state",
+    )?;
     controller.does(&["node", "maintenance", "set", "n1", "--reason", "new disks"])?;
     page.until("anneal.find('button', 'end maintenance')", "the way out of maintenance")?;
     controller.does(&["node", "delete", "n1"])?;

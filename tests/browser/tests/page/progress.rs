@@ -25,8 +25,7 @@ fn progress_moves_without_a_reload_and_ends_in_a_certificate() -> Result<()> {
     page.reads("deploy.erase_devices")?;
     page.reads("25 %")?;
     page.reads("erasing overwrite-zeroes")?;
-    let spoken = page.text("main [role=status]")?;
-    assert!(spoken.contains("step deploy.erase_devices, /dev/nvme0n1 20 %"), "{spoken}");
+    page.shows("main [role=status]", &["step deploy.erase_devices, /dev/nvme0n1 20 %"])?;
     page.reads("120.0 GiB of 480.0 GiB, 2.0 GiB/s, 3m00s left")?;
     let begun = Instant::now();
     machine.erases(DISK / 2)?;

@@ -12,6 +12,9 @@ use std::time::Duration;
 const TAKEOVER: Duration = Duration::from_secs(15);
 /// … and no node is later than the undisturbed run's 99th percentile by more.
 const LATE: Duration = Duration::from_secs(20);
+/// By how much later than that where the victim may have died in a call to a BMC: as long as such a call may take, and a second in which
+/// clocks may differ.
+const CALL: Duration = Duration::from_secs(31);
 /// Lines of one kind that a verdict shows.
 const SHOWN: usize = 5;
 
@@ -114,8 +117,8 @@ pub struct Verdict {
     pub refused: usize,
     /// Steps that may be run again and were.
     pub repeated: usize,
-    /// Nodes that are later than that because the victim had their leases for a BMC call: those last as long as such a call may
-    /// take, and no other controller may take them over before.
+    /// Nodes that are later than that because the victim may have died in a call to their BMCs: it had their leases, and the rows did
+    /// not say that an agent was waited for. Their successors wait until such a call has ended.
     pub waited: usize,
     /// What does not hold.
     pub violations: Vec<String>,
@@ -280,17 +283,24 @@ fn judge_arrivals(
         if late <= LATE {
             continue;
         }
-        let lease = disturbance.and_then(|Disturbance { at, victim, .. }| {
-            let lease = leases.at(*node, *at).filter(|lease| lease.holder.as_ref() == Some(victim))?;
-            Some(Duration::from_micros(u64::try_from(lease.until - at).ok()?))
-        });
-        match lease {
-            Some(lasts) if lasts > TAKEOVER && late <= lasts + LATE => verdict.waited += 1,
-            _ => verdict
+        let in_a_call = disturbance.is_some_and(|disturbance| in_a_call(record, leases, *node, disturbance));
+        if in_a_call && late <= LATE + CALL {
+            verdict.waited += 1;
+        } else {
+            verdict
                 .violations
-                .push(format!("node {node}: late: it arrives after {arrived:?}, {late:?} after the p99")),
+                .push(format!("node {node}: late: it arrives after {arrived:?}, {late:?} after the p99"));
         }
     }
+}
+
+/// Whether the victim may have been in a call to the BMC of this node, by its lease and the state in its row.
+fn in_a_call(record: &Record, leases: &Leases<'_>, node: u32, disturbance: &Disturbance) -> bool {
+    let Disturbance { at, victim, .. } = disturbance;
+    let lease = leases.at(node, *at);
+    let row = record.writes.iter().rfind(|write| write.node == node && write.at <= *at);
+    lease.is_some_and(|lease| lease.holder.as_ref() == Some(victim))
+        && row.is_some_and(|row| !row.state.contains("wait"))
 }
 
 fn judge_takeover(record: &Record, leases: &Leases<'_>, disturbance: &Disturbance, verdict: &mut Verdict) {
@@ -331,8 +341,8 @@ impl fmt::Display for Verdict {
         write!(
             f,
             "the last arrives after {:.1} s ({:.1} s after the undisturbed p99); {calls} BMC calls, {commands} commands, \
-             {refused} refused by their epoch, {repeated} repeated steps that may be, {waited} nodes waited for the lease of a \
-             BMC call; {} violations",
+             {refused} refused by their epoch, {repeated} repeated steps that may be, {waited} nodes waited for a BMC \
+             call that may have been under way; {} violations",
             last.as_secs_f64(),
             late.as_secs_f64(),
             self.violations.len()
@@ -393,7 +403,7 @@ mod tests {
     }
 
     fn write(at: i64, by: &str, holder: Option<&str>) -> NodeWrite {
-        let (by, holder, state) = (by.to_owned(), holder.map(str::to_owned), "cleaning".to_owned());
+        let (by, holder, state) = (by.to_owned(), holder.map(str::to_owned), "clean wait".to_owned());
         NodeWrite { at: at * SECOND, node: 7, by, holder, state }
     }
 
@@ -458,11 +468,23 @@ mod tests {
     #[test]
     fn what_comes_too_late_is_found() {
         found(|record| record.arrived = BTreeMap::from([(7, Duration::from_secs(26))]), "late");
-        let in_a_call = verdict(|record| {
-            record.arrived = BTreeMap::from([(7, Duration::from_secs(26))]);
-            record.leases[0].until = 53 * SECOND;
-        });
-        assert!(in_a_call.violations.is_empty() && in_a_call.waited == 1, "{in_a_call}");
+        let in_a_call = |arrived: u64| {
+            verdict(|record| {
+                record.arrived = BTreeMap::from([(7, Duration::from_secs(arrived))]);
+                record.writes[1].state = "cleaning".to_owned();
+            })
+        };
+        let waited = in_a_call(26);
+        assert!(waited.violations.is_empty() && waited.waited == 1, "{waited}");
+        assert_eq!(in_a_call(60).violations.len(), 1, "later than a call explains");
+        found(
+            |record| {
+                record.arrived = BTreeMap::from([(7, Duration::from_secs(26))]);
+                record.writes[1].state = "cleaning".to_owned();
+                record.leases.insert(1, lease(14, None, 1));
+            },
+            "late",
+        );
         found(|record| record.leases[1].at = 31 * SECOND, "takeover begins after 16s");
         found(|record| record.leases.truncate(1), "no controller took over");
     }

@@ -13,6 +13,7 @@ use super::fill::{CALLBACK, TOKEN};
 use super::http::{Client, request};
 use super::load::{self, Load};
 use super::measure::chosen;
+use crate::cpu;
 use anyhow::{Context, Result, ensure};
 use model::agent::Contact;
 use postgres_server::{Durability, Server};
@@ -51,8 +52,12 @@ pub struct Ratio {
     pub name: &'static str,
     /// What the clients of the controllers saw.
     pub load: Load,
+    /// Processor time of PostgreSQL for each request, in microseconds.
+    pub postgres_us: f64,
     /// What stands next to it, and how often a second it was done.
     pub next_to: (&'static str, f64),
+    /// Processor time of PostgreSQL for each of these, in microseconds, where it is PostgreSQL that does them.
+    pub next_to_us: Option<f64>,
     /// Of these two.
     pub ratio: f64,
     /// The least that it is to be.
@@ -145,9 +150,14 @@ pub fn run(program: &Path, scratch: &Path, shape: Shape) -> Result<Report> {
     let controllers = start(program, &dir, &NAMES, &server.url(&database))?;
     let mut ratios = Vec::new();
     for (asked, script) in ALL.iter().zip(&scripts) {
-        let load = all_at_once(&controllers, asked, shape).with_context(|| asked.name)?;
-        let limit = pgbench(&server, &copy, script, shape).with_context(|| asked.name)?;
-        ratios.push(Ratio::of(asked.name, load, ("pgbench", limit), OF_PGBENCH));
+        let (load, used) =
+            used_by(&server, || all_at_once(&controllers, asked, shape)).with_context(|| asked.name)?;
+        let (limit, limit_used) =
+            used_by(&server, || pgbench(&server, &copy, script, shape)).with_context(|| asked.name)?;
+        ratios.push(Ratio {
+            next_to_us: Some(each(limit_used, limit.count)),
+            ..Ratio::of(asked.name, load, used, ("pgbench", limit.per_s), OF_PGBENCH)
+        });
     }
     let first = controllers.first().context("a controller")?;
     let sqlite_dir = scratch.join("sqlite");
@@ -159,9 +169,10 @@ pub fn run(program: &Path, scratch: &Path, shape: Shape) -> Result<Report> {
         // Numbers that no load before has used.
         let make =
             |_: usize, number: usize| (asked.make)(alone, if asked.status == 201 { 4096 } else { 0 }, number);
-        let here = load::run(first.to(), 1, shape.span, asked.status, make).context(name)?;
+        let (here, used) =
+            used_by(&server, || load::run(first.to(), 1, shape.span, asked.status, make)).context(name)?;
         let there = load::run(sqlite.to(), 1, shape.span, asked.status, make).context(name)?;
-        ratios.push(Ratio::of(name, here, ("SQLite", there.per_s), OF_SQLITE));
+        ratios.push(Ratio::of(name, here, used, ("SQLite", there.per_s), OF_SQLITE));
     }
     let statements = ALL.iter().zip(&scripts).map(|(asked, script)| (asked.name, script.lines().count()));
     let processors = std::thread::available_parallelism()?.get();
@@ -260,8 +271,28 @@ fn all_at_once(controllers: &[Controller], asked: &Asked, shape: Shape) -> Resul
     Ok(Load::of_all(&loads?))
 }
 
-/// How often a second so many clients of pgbench run this script.
-fn pgbench(server: &Server, database: &str, script: &str, shape: Shape) -> Result<f64> {
+/// What is done, and the processor time that PostgreSQL used meanwhile.
+fn used_by<T>(server: &Server, work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> {
+    let process = server.id().context("PostgreSQL does not run")?;
+    let before = cpu::of_family(process)?;
+    let done = work()?;
+    Ok((done, cpu::of_family(process)?.saturating_sub(before)))
+}
+
+/// Microseconds of each of so many.
+fn each(used: Duration, count: usize) -> f64 {
+    used.as_secs_f64() * 1e6 / count.max(1) as f64
+}
+
+/// What pgbench reports.
+#[derive(Debug, PartialEq)]
+struct Transactions {
+    count: usize,
+    per_s: f64,
+}
+
+/// So many clients of pgbench run this script.
+fn pgbench(server: &Server, database: &str, script: &str, shape: Shape) -> Result<Transactions> {
     let file = server.dir().join("script.sql");
     std::fs::write(&file, script)?;
     let command = format!(
@@ -274,18 +305,19 @@ fn pgbench(server: &Server, database: &str, script: &str, shape: Shape) -> Resul
 }
 
 /// `tps = 1234.5 (without initial connection time)`, where none failed.
-fn transactions(printed: &str) -> Result<f64> {
+fn transactions(printed: &str) -> Result<Transactions> {
     let value = |name: &str| printed.lines().find_map(|line| line.strip_prefix(name));
     let failed = value("number of failed transactions: ").context("a count of failures")?;
     ensure!(failed.starts_with("0 "), "{failed} transactions of pgbench fail");
+    let count = value("number of transactions actually processed: ").context("a count")?;
     let tps = value("tps = ").and_then(|text| text.split(' ').next()).context("a rate")?;
-    Ok(tps.parse()?)
+    Ok(Transactions { count: count.parse()?, per_s: tps.parse()? })
 }
 
 impl Ratio {
-    fn of(name: &'static str, load: Load, next_to: (&'static str, f64), goal: f64) -> Self {
-        let ratio = load.per_s / next_to.1;
-        Self { name, load, next_to, ratio, goal }
+    fn of(name: &'static str, load: Load, used: Duration, next_to: (&'static str, f64), goal: f64) -> Self {
+        let (ratio, postgres_us) = (load.per_s / next_to.1, each(used, load.count));
+        Self { name, load, postgres_us, next_to, next_to_us: None, ratio, goal }
     }
 }
 
@@ -314,11 +346,19 @@ impl fmt::Display for Report {
             "{} nodes, three controllers with {} clients in all, {} processors; lines of a script of pgbench: {:?}",
             self.nodes, self.clients, self.processors, self.statements
         )?;
-        for Ratio { name, load, next_to: (what, rate), ratio, goal } in &self.ratios {
+        for Ratio { name, load, postgres_us, next_to: (what, rate), next_to_us, ratio, goal } in &self.ratios
+        {
             writeln!(
                 f,
                 "{name:<28} {:>8.0}/s, p50 {:.2}, p99 {:.2} ms; {what} {rate:.0}/s: {ratio:.2} of it (goal: {goal})",
                 load.per_s, load.p50_ms, load.p99_ms
+            )?;
+            let next_to_it =
+                next_to_us.map(|used| format!("; of each next to it {used:.0} µs")).unwrap_or_default();
+            writeln!(
+                f,
+                "{:<28} processor: controllers {:.0} + PostgreSQL {postgres_us:.0} + clients {:.0} µs{next_to_it}",
+                "", load.server_us, load.client_us
             )?;
         }
         Ok(())
@@ -333,10 +373,11 @@ mod tests {
     fn the_rate_of_pgbench_is_read_and_failures_are_found() {
         let printed = |failed: &str| {
             format!(
-                "number of failed transactions: {failed}\nlatency average = 1 ms\ntps = 812.5 (without initial connection time)\n"
+                "number of transactions actually processed: 4062\nnumber of failed transactions: {failed}\nlatency average = 1 ms\ntps = 812.5 (without initial connection time)\n"
             )
         };
-        assert!(transactions(&printed("0 (0.000%)")).is_ok_and(|rate| (rate - 812.5).abs() < 1e-9));
+        let expected = Transactions { count: 4062, per_s: 812.5 };
+        assert_eq!(transactions(&printed("0 (0.000%)")).unwrap(), expected);
         assert!(transactions(&printed("3 (0.100%)")).is_err() && transactions("").is_err());
     }
 
