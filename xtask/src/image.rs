@@ -5,6 +5,7 @@
 //!                         └─► modules of image/modules.txt + what they need ─┐
 //! cargo: anneal-agent (static) ───────────────────────────────► /init ──────┴► image/out/initramfs
 //! apt: isolinux, syslinux, systemd's stub ────────────────────────────────────► image/out/medium
+//!      iPXE of Debian 13, `--ipxe` ───────────────────────────────────────────► image/out/ipxe
 //!                          all of it, `--sign` ───► one EFI program ──────────► image/out/anneal.efi
 //! apt: busybox, dropbear, their libraries ─► image/rescue/login ─────────────► image/out/rescue
 //! ```
@@ -18,7 +19,7 @@ mod agent;
 mod bench;
 mod cpio;
 mod kernel;
-mod medium;
+mod loaders;
 mod modules;
 mod notices;
 pub mod package;
@@ -42,12 +43,13 @@ use signed::Signing;
 
 /// `--agent FILE` takes a ready static binary as `/init`, `--trusted-keys FILE` gives the ramdisk the public keys of which
 /// one has to have signed each bundle, `--force` builds everything again, `--rig` also makes what tests put behind the
-/// initramfs. `--sign KEY CERT --obeys PIN` also makes the signed ramdisk; with `--from DIR` it does no more than that.
+/// initramfs, `--ipxe` fetches an iPXE that has IPv6. `--sign KEY CERT --obeys PIN` also makes the signed ramdisk; with `--from DIR` it does no more than that.
 pub fn run(mut args: Args) -> Result<()> {
     let agent = args.option("--agent")?.map(PathBuf::from);
     let trusted_keys = args.option("--trusted-keys")?.map(PathBuf::from);
     let force = args.flag("--force");
     let rig = args.flag("--rig");
+    let ipxe = args.flag("--ipxe");
     let signing = Signing::take(&mut args)?;
     args.finish()?;
     if let Some(signing) = &signing
@@ -59,13 +61,21 @@ pub fn run(mut args: Args) -> Result<()> {
     if rig {
         build_rig()?;
     }
+    if ipxe {
+        write_ipxe()?;
+    }
     signing.map_or(Ok(()), |signing| signing.make(&sh::root().join("image/out")))
 }
 
-/// Builds the image and `image/out/rig`.
-pub fn build_with_rig() -> Result<()> {
+/// Builds all that tests boot: the image, `image/out/rig` and `image/out/ipxe`.
+pub fn build_for_tests() -> Result<()> {
     build(None, None, false)?;
-    build_rig()
+    build_rig()?;
+    write_ipxe()
+}
+
+fn write_ipxe() -> Result<()> {
+    loaders::write_ipxe(&sh::target_dir().join("image"), &sh::root().join("image/out"))
 }
 
 fn build_rig() -> Result<()> {
@@ -112,7 +122,7 @@ pub fn build(agent: Option<&Path>, trusted_keys: Option<&Path>, force: bool) -> 
     let packed_agent = compress(&work, "agent", &init_archive(&init, trusted_keys.as_deref())?)?;
 
     let rescue = rescue::build(&work)?;
-    medium::write(&work, &out)?;
+    loaders::write_medium(&work, &out)?;
     let vmlinuz = fs::read(&kernel.vmlinuz)?;
     let initramfs = [&packed_modules[..], &packed_agent].concat();
     write_if_changed(&out.join("vmlinuz"), &vmlinuz)?;

@@ -52,7 +52,7 @@ tasks:
            --part mutants also [--shard K] [--list], with --part vendors also
            [--trees DIR]
   image    kernel + initramfs with the agent inside, into image/out/
-           [--agent FILE] [--force]; signed for Secure Boot:
+           [--agent FILE] [--force]; --ipxe: an iPXE that has IPv6; signed for Secure Boot:
            --sign KEY CERT --obeys sha256:HEX|CERT ... [--append ARGUMENTS]
            [--from DIR] [--to FILE]
   os-image an operating system to deploy, into target/os-image/

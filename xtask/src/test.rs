@@ -211,7 +211,7 @@ fn nodes(mut image: Child, tally: &mut Tally) -> Result<()> {
     // The second build finds everything in place, or reports why the first failed.
     tally.timed("wait for the image", || {
         image.wait()?;
-        image::build_with_rig()
+        image::build_for_tests()
     })?;
     let mut command = sh::cargo();
     command.args(["test", "--no-fail-fast"]).args(NODES);

@@ -19,14 +19,15 @@ use crate::token::Token;
 use agent_protocol::boot_medium::{OVERLAY_FILE, PARAMETERS, StaticNetwork};
 use error::bad;
 use mac::Mac;
+use ramdisk_init::Servers;
 use signed::SignedRamdisk;
 use sources::{Values, from_flags, from_kernel, kernel_parameters};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use values::{
     ADVERTISE_PORT, REQUEST_ID, absolute, advertise, all, api_urls, boot_mac, discovery, inspection, last,
-    listen, mac, name_servers, port, request_id, seconds, token, trust, uuid,
+    listen, mac, name_servers, port, request_id, seconds, time_servers, token, trust, uuid,
 };
 
 const LOOKUP: &str = "--lookup-timeout";
@@ -60,8 +61,8 @@ pub struct Config {
     pub macs: Vec<Mac>,
     /// Look up with this UUID too.
     pub node_uuid: Option<String>,
-    /// Name servers of the ramdisk, where DHCP names none.
-    pub name_servers: Vec<Ipv4Addr>,
+    /// Servers of the ramdisk: of names, where neither DHCP nor a boot medium names any, and of the time.
+    pub servers: Servers,
     /// The network that the medium of a signed ramdisk brings.
     pub network: Option<StaticNetwork>,
     /// The only disks to see; outside the ramdisk, none when empty.
@@ -156,6 +157,11 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
     if !ramdisk && values.contains_key("--login-program") && !values.contains_key("--rescue-password-file") {
         return Err(bad("--login-program", "outside the ramdisk it needs --rescue-password-file"));
     }
+    let servers = Servers {
+        dns: name_servers(&values)?,
+        ntp: time_servers(&values)?,
+        has_ipv6_controller: api_urls.iter().filter_map(ApiUrl::ip).any(|ip| ip.is_ipv6()),
+    };
     let path = |flag| last(&values, flag).map(|text| absolute(flag, text)).transpose();
     let tls = !values.contains_key("--no-tls");
     let listen = listen(&values, ramdisk, tls)?;
@@ -177,7 +183,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
             .collect::<Result<_, _>>()?,
         boot_mac: last(&values, "(BOOTIF)").map(boot_mac).transpose()?,
         boot_nonce: boot_nonce(&values, environment)?,
-        name_servers: name_servers(&values)?,
+        servers,
         network,
         agent_token: last(&values, "(ipa-agent-token)").map(token).transpose()?,
         lookup_timeout: last(&values, LOOKUP).map_or(Ok(LOOKUP_TIMEOUT), |text| seconds(LOOKUP, text))?,

@@ -54,7 +54,7 @@ fn boot(logs: &LogRing, life: AgentMain) -> Result<Exit, String> {
         Some(network) => Some(network),
         None => static_network(&Path::new("/").join(NETWORK))?,
     };
-    ramdisk_init::start(config.boot_mac, &config.name_servers, network.as_ref(), interfaces)?;
+    ramdisk_init::start(config.boot_mac, &config.servers, network.as_ref(), interfaces)?;
     life(&config, logs)?.ok_or_else(|| "the agent ended without a command to end".into())
 }
 

@@ -12,7 +12,7 @@ use crate::{api, bundles, discovery, inspection, server};
 use mac::Mac;
 use ramdisk_init::Exit;
 use std::future::Future;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -149,8 +149,9 @@ async fn serve(
     tasks: &mut JoinSet<()>,
     served: &CancellationToken,
 ) -> Result<HeartbeatTemplate, RunError> {
-    let listen_error = |source| RunError::Listen { address: config.listen, source };
-    let listener = TcpListener::bind(config.listen).await.map_err(listen_error)?;
+    let listen = listen_address(config.listen, controller.local);
+    let listen_error = |source| RunError::Listen { address: listen, source };
+    let listener = TcpListener::bind(listen).await.map_err(listen_error)?;
     let bound = listener.local_addr().map_err(listen_error)?;
     let host = advertised_host(config, bound, controller);
     let port = config
@@ -175,6 +176,15 @@ async fn serve(
     Ok(template)
 }
 
+/// Any address means those of both families where the controller was reached over IPv6. A kernel without IPv6 has no such
+/// listener, and never gets here.
+fn listen_address(configured: SocketAddr, local: IpAddr) -> SocketAddr {
+    if configured.ip() == IpAddr::V4(Ipv4Addr::UNSPECIFIED) && local.to_canonical().is_ipv6() {
+        return (Ipv6Addr::UNSPECIFIED, configured.port()).into();
+    }
+    configured
+}
+
 fn advertised_host(config: &Config, bound: SocketAddr, controller: &Controller) -> IpAddr {
     match config.advertise {
         Some(advertise) => advertise.host,
@@ -196,4 +206,21 @@ fn lookup_request(config: &Config, state: &State, inspected: Option<String>) -> 
     }
     let boot_id = Some(state.heartbeat().boot_id);
     LookupRequest { macs, node_uuid: config.node_uuid.clone().or(inspected), boot_id }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_address_is_of_both_families_where_the_controller_is_reached_over_ipv6() {
+        let listen = |configured: &str, local: &str| {
+            listen_address(configured.parse().expect("an address"), local.parse().expect("an address"))
+                .to_string()
+        };
+        assert_eq!(listen("0.0.0.0:9999", "192.0.2.5"), "0.0.0.0:9999");
+        assert_eq!(listen("0.0.0.0:9999", "::ffff:192.0.2.5"), "0.0.0.0:9999");
+        assert_eq!(listen("0.0.0.0:9999", "2001:db8::5"), "[::]:9999");
+        assert_eq!(listen("192.0.2.5:9998", "2001:db8::5"), "192.0.2.5:9998");
+    }
 }

@@ -6,14 +6,17 @@ mod life;
 mod remote;
 
 use agentd::config::Config;
+use agentd::http::Client;
 use agentd::run::RunError;
 use agentd::tls::Trust;
 use common::Probe;
 use controller::{Controller, Script, TOKEN};
+use hyper::Method;
 use life::Life;
 use pinned_tls::Pin;
 use remote::Remote;
 use serde_json::{Value, json};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -154,6 +157,27 @@ async fn a_controller_with_another_certificate_gets_nothing() {
     let result = tokio::time::timeout(Duration::from_secs(30), life.end()).await.expect("it goes on");
     assert!(matches!(result, Err(RunError::LookupTimeout(_))));
     assert!(controller.requests().is_empty(), "something was sent to an unknown controller");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_ipv6_the_agent_is_called_at_its_own_address_with_its_own_certificate() {
+    let address = Ipv6Addr::LOCALHOST.into();
+    let mut controller = Controller::start_at(address, Script { offer: true, ..Script::default() }).await;
+    let mut config = config(&controller);
+    config.listen = (Ipv4Addr::UNSPECIFIED, 0).into();
+    let life = Life::start(config, &Arc::default());
+    let first = controller.heartbeat().await;
+    let url = first["callback_url"].as_str().expect("a URL");
+    assert!(url.starts_with("https://[::1]:"), "{url}");
+    assert_eq!(Remote::of(&first).get("x", false).await.0, 404);
+    // Ironic looks for the address in the certificate, too.
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), first["agent_verify_ca"].as_str().expect("a certificate")).expect("written");
+    let named = Client::new(Some(&Trust::CaFile(file.path().to_owned()))).expect("a client");
+    let base = url.parse().expect("a URL");
+    let reply = named.send(Method::GET, &base, "/v1/status", None, Vec::new()).await.expect("an answer");
+    assert!(reply.local.is_ipv6() && reply.status < 500, "{}", reply.status);
+    life.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

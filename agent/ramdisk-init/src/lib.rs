@@ -4,32 +4,36 @@
 //!   run ─▶ mount_all ─▶ console ─▶ (the caller reads its configuration)
 //!      ─▶ start ─▶ signals, power button
 //!                  modules by modalias ◀── uevents, as long as the machine runs
-//!                  network: of the boot medium, or by DHCP  ┐ at the same time
-//!                  storage: wait until all disks are there  ┘
+//!                  network: of the boot medium, or by DHCP; then the time  ┐ at the same time
+//!                  storage: wait until all disks are there                  ┘
 //!      ─▶ (the agent's life) ─▶ end: power off, reboot or halt
 //! ```
 //!
 //! PID 1 never returns and never hangs silently: every failure is on the console, and the machine reboots after a
 //! pause, into whatever its firmware boots next.
 
+mod clock;
 mod dhcp;
+mod ipv6;
 mod modules;
 mod mounts;
 pub mod netlink;
 mod network;
 mod power;
 mod resolver;
+mod servers;
 mod static_network;
 mod storage;
 mod uevents;
 
 pub use mounts::{FETCHED, console, mount_all, with_writable_efi_variables};
 pub use power::{Exit, end};
+pub use servers::Servers;
 
 use agent_protocol::boot_medium::StaticNetwork;
 use agent_protocol::inventory::Interface;
 use mac::Mac;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -65,14 +69,14 @@ fn restart_after(pause: Duration, problem: &str) -> Exit {
 
 /// Start what lives as long as the machine (signals, modules, power button), then wait for the network and for all
 /// disks. `interfaces` lists the network interfaces of this machine that are hardware; the one with `boot_mac` is tried
-/// alone first. `dns`: name servers for where no lease names any. `network`: that of the boot medium, with which no DHCP server
-/// is asked. Must be called before any other thread exists.
+/// alone first. `servers`: of the boot parameters. `network`: that of the boot medium, which is made alone. Must be
+/// called before any other thread exists.
 ///
 /// # Errors
 /// Signals cannot be blocked, or waiting for storage panicked.
 pub fn start(
     boot_mac: Option<Mac>,
-    dns: &[Ipv4Addr],
+    servers: &Servers,
     network: Option<&StaticNetwork>,
     interfaces: fn() -> Vec<Interface>,
 ) -> Result<(), String> {
@@ -89,8 +93,15 @@ pub fn start(
     let storage = std::thread::spawn(storage::settle);
     network::loopback_up();
     match network {
-        Some(network) => static_network::bring_up(network, resolver::Resolver::new(dns), interfaces),
-        None => network::bring_up(boot_mac, dns, interfaces),
+        Some(network) => {
+            for modalias in static_network::modaliases(network) {
+                loader.load(modalias);
+            }
+            static_network::bring_up(network, resolver::Resolver::new(&servers.dns), interfaces);
+        }
+        None => network::bring_up(boot_mac, servers, interfaces),
     }
+    let of_medium = network.iter().flat_map(|network| &network.ntp).map(IpAddr::to_string);
+    clock::set(of_medium.chain(servers.ntp.iter().cloned()).collect());
     storage.join().map_err(|_| "waiting for storage panicked".to_owned())
 }

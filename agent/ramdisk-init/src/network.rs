@@ -1,16 +1,17 @@
-//! Brings the network up: DHCP on the NIC that PXE used, on all if that one brings nothing.
+//! Brings the network up: DHCP and router advertisements on the NIC that PXE used, on all if that one brings nothing.
 
 use super::dhcp::{Lease, Machine, Output};
+use super::ipv6;
 use super::netlink::{self, Address};
 use super::resolver::Resolver;
+use super::servers::Servers;
 use agent_protocol::inventory::Interface;
 use mac::Mac;
 use nix::sys::socket::{setsockopt, sockopt};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
@@ -26,8 +27,6 @@ const SERVER_PORT: u16 = 67;
 const CLIENT_PORT: u16 = 68;
 /// Index of `lo`: the first interface of a network namespace.
 const LOOPBACK: u32 = 1;
-/// Metric of default routes: this plus the interface's index.
-const METRIC: u32 = 100;
 
 /// Bring the loopback interface up.
 pub fn loopback_up() {
@@ -37,11 +36,12 @@ pub fn loopback_up() {
 }
 
 /// Return when an interface has an address; until then, never. Leases are renewed permanently by
-/// threads that go on after this has returned. `dns`: name servers for where no lease names any.
-pub fn bring_up(boot_mac: Option<Mac>, dns: &[Ipv4Addr], interfaces: fn() -> Vec<Interface>) {
+/// threads that go on after this has returned.
+pub fn bring_up(boot_mac: Option<Mac>, servers: &Servers, interfaces: fn() -> Vec<Interface>) {
     let began = Instant::now();
     let (ready, leased) = mpsc::channel();
-    let resolver = Arc::new(Resolver::new(dns));
+    let resolver = Arc::new(Resolver::new(&servers.dns));
+    let by_ipv6 = servers.has_ipv6_controller;
     let mut started = BTreeSet::new();
     let mut reported = Instant::now();
     loop {
@@ -51,22 +51,35 @@ pub fn bring_up(boot_mac: Option<Mac>, dns: &[Ipv4Addr], interfaces: fn() -> Vec
                 start(interface, ready.clone(), resolver.clone());
             }
         }
-        match leased.recv_timeout(LOOK) {
-            Ok(name) => {
-                tracing::info!(interface = name, seconds = began.elapsed().as_secs_f32(), "network is up");
-                return;
+        let up = match leased.recv_timeout(LOOK) {
+            Ok(name) => Some(name),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) if by_ipv6 => {
+                advertised(&started)
             }
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+        };
+        if let Some(name) = up {
+            tracing::info!(interface = name, seconds = began.elapsed().as_secs_f32(), "network is up");
+            return;
         }
         if reported.elapsed() >= REPORT {
             reported = Instant::now();
             tracing::warn!(
                 ?started,
                 boot_mac = boot_mac.map(tracing::field::display),
-                "no address by DHCP yet"
+                by_ipv6,
+                "no address by DHCP or router advertisements yet"
             );
         }
     }
+}
+
+/// The first of these interfaces that has an address of IPv6.
+fn advertised(started: &BTreeSet<String>) -> Option<String> {
+    let table = ipv6::table();
+    let has_address =
+        |name: &&String| netlink::index_of(name).is_ok_and(|index| ipv6::has_address(&table, index));
+    started.iter().find(has_address).cloned()
 }
 
 /// The interfaces to try. Pure.
@@ -75,7 +88,8 @@ fn chosen(all: Vec<Interface>, only: Option<Mac>) -> Vec<Interface> {
     all.into_iter().filter(|interface| only.is_none_or(|mac| is(interface, mac))).collect()
 }
 
-fn start(interface: Interface, ready: Sender<String>, resolver: Arc<Resolver>) {
+/// Start the DHCP client of an interface, which sends the interface's name when it has a lease.
+pub fn start(interface: Interface, ready: Sender<String>, resolver: Arc<Resolver>) {
     thread::spawn(move || {
         let name = interface.name.clone();
         if let Err(error) = client(&interface, &ready, &resolver) {
@@ -87,10 +101,7 @@ fn start(interface: Interface, ready: Sender<String>, resolver: Arc<Resolver>) {
 /// Run one interface's DHCP client; never returns.
 fn client(interface: &Interface, ready: &Sender<String>, resolver: &Resolver) -> io::Result<()> {
     let name = &interface.name;
-    let index: u32 = fs::read_to_string(format!("/sys/class/net/{name}/ifindex"))?
-        .trim()
-        .parse()
-        .map_err(|_| io::Error::other("ifindex is not a number"))?;
+    let index = netlink::index_of(name)?;
     let mac: Mac = interface.mac_address.parse().map_err(io::Error::other)?;
     netlink::link_up(index)?;
     tracing::info!(interface = name, mac = interface.mac_address, driver = ?interface.driver, "interface is up");
@@ -122,7 +133,7 @@ fn client(interface: &Interface, ready: &Sender<String>, resolver: &Resolver) ->
                 if let Some(lease) = lease {
                     apply(name, index, held, lease);
                     if held.is_none_or(|old| old.dns != lease.dns) {
-                        resolver.leased(index, lease.dns);
+                        resolver.leased(index, lease.dns.map(|server| server.map(IpAddr::V4)));
                     }
                     held = Some(lease);
                     // After the first lease no receiver is left.
@@ -181,7 +192,7 @@ fn apply(name: &str, index: u32, held: Option<Lease>, lease: Lease) {
     }
     log("address not set", netlink::add_address(index, lease.address));
     if let Some(router) = lease.router {
-        log("route not set", netlink::add_default_route(index, router, METRIC + index));
+        log("route not set", netlink::add_default_route(index, router));
     }
 }
 

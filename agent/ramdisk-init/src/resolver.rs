@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::{fs, io};
@@ -14,25 +14,25 @@ pub const NAME_SERVERS: usize = 3;
 const OPTIONS: &str = "options timeout:2 attempts:2\n";
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 
-/// What a lease may name.
-pub type NameServers = [Option<Ipv4Addr>; NAME_SERVERS];
+/// What a lease, or the network of a boot medium, may name.
+pub type NameServers<A = IpAddr> = [Option<A>; NAME_SERVERS];
 
 /// Keeps the file as the leases of all interfaces are.
 #[derive(Debug)]
 pub struct Resolver {
     file: PathBuf,
-    fallback: Vec<Ipv4Addr>,
-    /// By the index of the interface.
+    fallback: Vec<IpAddr>,
+    /// By the index of the interface; 0: those of the boot medium.
     leases: Mutex<BTreeMap<u32, NameServers>>,
 }
 
 impl Resolver {
     /// `fallback`: for as long as no lease names a server.
-    pub fn new(fallback: &[Ipv4Addr]) -> Self {
+    pub fn new(fallback: &[IpAddr]) -> Self {
         Self::writing(RESOLV_CONF.into(), fallback)
     }
 
-    fn writing(file: PathBuf, fallback: &[Ipv4Addr]) -> Self {
+    fn writing(file: PathBuf, fallback: &[IpAddr]) -> Self {
         Self { file, fallback: fallback.to_vec(), leases: Mutex::default() }
     }
 
@@ -52,8 +52,8 @@ impl Resolver {
 }
 
 /// The file's content. Pure.
-fn text<'a>(leases: impl Iterator<Item = &'a NameServers>, fallback: &[Ipv4Addr]) -> String {
-    let mut servers: Vec<Ipv4Addr> = Vec::new();
+fn text<'a>(leases: impl Iterator<Item = &'a NameServers>, fallback: &[IpAddr]) -> String {
+    let mut servers: Vec<IpAddr> = Vec::new();
     for server in leases.flatten().flatten() {
         if !servers.contains(server) {
             servers.push(*server);
@@ -83,26 +83,29 @@ fn replace(file: &Path, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
-    const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-    const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
-    const C: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 4);
+    const A: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+    const B: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 3));
+    const C: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 4));
+    const D: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 5));
 
     #[test]
     fn leases_come_before_the_command_line() {
-        let with = |leases: &[NameServers], fallback: &[Ipv4Addr]| {
+        let with = |leases: &[NameServers], fallback: &[IpAddr]| {
             let text = text(leases.iter(), fallback);
             let servers = text.strip_suffix(OPTIONS).expect("options");
             servers.replace("nameserver ", "").split_whitespace().map(str::to_owned).collect::<Vec<_>>()
         };
-        let lease = |servers: &[Ipv4Addr]| std::array::from_fn(|at| servers.get(at).copied());
+        let lease = |servers: &[IpAddr]| std::array::from_fn(|at| servers.get(at).copied());
         assert_eq!(with(&[], &[A]), ["10.0.0.2"]);
         assert_eq!(with(&[lease(&[B])], &[A]), ["10.0.0.3"]);
         assert_eq!(
             with(&[lease(&[]), lease(&[B, C]), lease(&[C, A])], &[]),
             ["10.0.0.3", "10.0.0.4", "10.0.0.2"]
         );
-        assert_eq!(with(&[lease(&[A, B]), lease(&[C, Ipv4Addr::new(10, 0, 0, 5)])], &[]).len(), 3);
+        assert_eq!(with(&[lease(&[A, B]), lease(&[C, D])], &[]).len(), 3);
+        assert_eq!(with(&[lease(&[D])], &[A]), ["2001:db8::5"]);
         assert!(with(&[lease(&[])], &[]).is_empty());
     }
 

@@ -1,7 +1,7 @@
 //! The kernel command line of the ramdisk.
 
 use boot_media::signed::{KERNEL, RAMDISK};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// The parameters of the ramdisk. Text fields must not contain white space or control characters; see
 /// [`ramdisk_cmdline`].
@@ -16,7 +16,9 @@ pub struct RamdiskParams {
     /// Accept any certificate of the controller (`ipa-insecure=1`). Only for laboratories.
     pub insecure: bool,
     /// Name servers of the ramdisk, for where DHCP names none.
-    pub dns: Vec<Ipv4Addr>,
+    pub dns: Vec<IpAddr>,
+    /// Time servers of the ramdisk: names or addresses, without commas.
+    pub ntp: Vec<String>,
     /// Kernel consoles in the kernel's order (the last is /dev/console), such as `ttyS0,115200`.
     pub consoles: Vec<String>,
     /// Let the kernel print all it has to say, instead of `quiet`.
@@ -84,17 +86,21 @@ pub fn boot_parameters(params: &RamdiskParams) -> Result<String, CmdlineError> {
         let servers: Vec<String> = params.dns.iter().map(ToString::to_string).collect();
         args.push(format!("anneal.dns={}", servers.join(",")));
     }
+    if !params.ntp.is_empty() {
+        params.ntp.iter().try_for_each(|server| word("ipa-ntp-server", server))?;
+        args.push(format!("ipa-ntp-server={}", params.ntp.join(",")));
+    }
     if params.insecure {
         args.push("ipa-insecure=1".to_owned());
     }
     Ok(args.join(" "))
 }
 
-/// One argument more, behind a space: the URL that an agent sends its inventory to. The first controller's; [`boot_parameters`]
-/// refuses parameters that name none.
+/// One argument more, behind a space: the URLs that an agent sends its inventory to, at the first that answers. The first two
+/// controllers', which are one where that has addresses of both families; [`boot_parameters`] refuses parameters that name none.
 pub fn inspection_callback(params: &RamdiskParams) -> String {
-    let api_url = params.api_urls.first().map_or("", String::as_str);
-    format!(" ipa-inspection-callback-url={api_url}/v1/continue_inspection")
+    let urls = params.api_urls.iter().take(2).map(|url| format!("{url}/v1/continue_inspection"));
+    format!(" ipa-inspection-callback-url={}", urls.collect::<Vec<_>>().join(","))
 }
 
 /// The part of it that is the same for all boots: the kernel's own, and what the operator adds.
@@ -167,10 +173,23 @@ mod tests {
     }
 
     #[test]
-    fn name_servers_are_one_argument() {
-        let dns = vec![Ipv4Addr::new(10, 9, 0, 2), Ipv4Addr::new(10, 9, 0, 3)];
-        let line = ramdisk_cmdline(&RamdiskParams { dns, ..params() }).unwrap();
-        assert!(line.split(' ').any(|word| word == "anneal.dns=10.9.0.2,10.9.0.3"), "{line}");
+    fn servers_are_one_argument_each() {
+        let dns = ["10.9.0.2", "2001:db8::3"].map(|server| server.parse().unwrap()).to_vec();
+        let ntp = ["ntp.example", "2001:db8::4"].map(str::to_owned).to_vec();
+        let line = ramdisk_cmdline(&RamdiskParams { dns, ntp, ..params() }).unwrap();
+        for argument in ["anneal.dns=10.9.0.2,2001:db8::3", "ipa-ntp-server=ntp.example,2001:db8::4"] {
+            assert!(line.split(' ').any(|word| word == argument), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_inventory_goes_to_a_controller_at_both_of_its_addresses() {
+        let api_urls =
+            ["https://10.9.0.1", "https://[2001:db8::1]", "https://10.9.0.2"].map(str::to_owned).to_vec();
+        assert_eq!(
+            inspection_callback(&RamdiskParams { api_urls, ..RamdiskParams::default() }),
+            " ipa-inspection-callback-url=https://10.9.0.1/v1/continue_inspection,https://[2001:db8::1]/v1/continue_inspection"
+        );
     }
 
     #[test]
@@ -183,6 +202,7 @@ mod tests {
                 "anneal.pin",
             ),
             (RamdiskParams { consoles: vec!["ttyS0 x".to_owned()], ..params() }, "console"),
+            (RamdiskParams { ntp: vec!["ntp.example quiet".to_owned()], ..params() }, "ipa-ntp-server"),
             (RamdiskParams { extra: "a\nboot".to_owned(), ..params() }, "extra"),
         ];
         for (params, name) in cases {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   firmware ── DHCP ─────────▶ dhcp    address (server mode) and boot file; proxy mode: boot file only
+//!            ── IPv6 ─────────▶ ra, dhcp6     prefix of the network; address and boot file
 //!            ── TFTP / HTTP ──▶ tftp, http    undionly.kpxe (BIOS), snponly.efi (UEFI)
 //!   iPXE     ── DHCP ─────────▶ dhcp    http://…/boot/ipxe?mac=<mac>
 //!            ── HTTP ─────────▶ http ── BootDirectory ──▶ who decides: ramdisk, local disk, unknown
@@ -14,6 +15,7 @@
 
 mod cmdline;
 pub mod dhcp;
+pub mod dhcp6;
 mod directory;
 mod error;
 pub mod http;

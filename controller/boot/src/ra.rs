@@ -1,9 +1,9 @@
-//! Router advertisements that say "no router, no prefix" (RFC 4861), so that iPXE need not wait.
+//! Router advertisements that name no router (RFC 4861). Sent only in answer to a solicitation.
 //!
-//! iPXE configures IPv6 in addition to IPv4 and waits 16 s for an advertisement before it goes on. One that
-//! offers nothing (router lifetime 0, no prefix, no managed flag) ends the wait and changes nothing for
-//! other hosts. Sent only in answer to a solicitation. Optional: a network with a real IPv6 router needs
-//! none.
+//! iPXE configures IPv6 in addition to IPv4 and waits 16 s for an advertisement before it goes on. Where nodes boot by IPv4, one that
+//! offers nothing (router lifetime 0, no prefix, no managed flag) ends the wait and changes nothing for other hosts; a network with a
+//! real IPv6 router needs none. Where nodes boot by IPv6, it sends clients to DHCPv6, and names the prefix of the network, from which
+//! the ramdisk makes its address.
 
 use std::ffi::OsString;
 use std::io;
@@ -21,26 +21,33 @@ const SOLICITATION: u8 = 133;
 /// Type 134, code 0, checksum (the kernel's to fill in), hop limit unspecified, no flags, router lifetime
 /// 0, reachable time and retransmission timer unspecified (RFC 4861, section 4.2).
 const ADVERTISEMENT: [u8; 16] = [134, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+/// Where its flags are, and those that send clients to DHCPv6: for addresses, and for the rest.
+const FLAGS: usize = 5;
+const MANAGED_AND_OTHER: u8 = 0xc0;
+/// Type and length of the prefix option, 64 bits, on this link and for addresses that hosts make; 30 days, of which 7 are preferred,
+/// as routers have them; reserved (RFC 4861, section 4.6.2).
+const PREFIX: [u8; 16] = [3, 4, 64, 0xc0, 0, 0x27, 0x8d, 0, 0, 9, 0x3a, 0x80, 0, 0, 0, 0];
 
 /// The service with its socket open.
 pub struct RouterAdvertiser {
     interface: String,
     index: u32,
     socket: UdpSocket,
+    advertisement: Vec<u8>,
 }
 
 impl RouterAdvertiser {
-    /// Open a raw ICMPv6 socket on `interface`.
+    /// Open a raw ICMPv6 socket on `interface`. `network`: an address of the network whose nodes boot by IPv6, if they do.
     ///
     /// # Errors
     /// No such interface, no IPv6 on it, no privilege (`CAP_NET_RAW`).
-    pub fn bind(interface: &str) -> Result<Self, BootError> {
+    pub fn bind(interface: &str, network: Option<Ipv6Addr>) -> Result<Self, BootError> {
         let (index, socket) = open(interface).map_err(|source| BootError::Io {
             service: "ra",
             action: format!("hear ICMPv6 on {interface}"),
             source,
         })?;
-        Ok(Self { interface: interface.to_owned(), index, socket })
+        Ok(Self { interface: interface.to_owned(), index, socket, advertisement: advertisement(network) })
     }
 
     /// Answer solicitations until `shutdown`.
@@ -68,7 +75,7 @@ impl RouterAdvertiser {
             return Ok(());
         }
         let to = SocketAddrV6::new(ALL_NODES, 0, 0, self.index);
-        match self.socket.send_to(&ADVERTISEMENT, to).await {
+        match self.socket.send_to(&self.advertisement, to).await {
             Ok(_) => tracing::debug!(interface = self.interface, "ra: answered a solicitation"),
             Err(error) => tracing::warn!(interface = self.interface, %error, "ra: answer not sent"),
         }
@@ -80,8 +87,24 @@ impl RouterAdvertiser {
 ///
 /// # Errors
 /// As those.
-pub async fn serve(interface: &str, shutdown: CancellationToken) -> Result<(), BootError> {
-    RouterAdvertiser::bind(interface)?.run(shutdown).await
+pub async fn serve(
+    interface: &str,
+    network: Option<Ipv6Addr>,
+    shutdown: CancellationToken,
+) -> Result<(), BootError> {
+    RouterAdvertiser::bind(interface, network)?.run(shutdown).await
+}
+
+/// What is sent. Pure.
+fn advertisement(network: Option<Ipv6Addr>) -> Vec<u8> {
+    let mut bytes = ADVERTISEMENT.to_vec();
+    if let Some(network) = network {
+        bytes[FLAGS] = MANAGED_AND_OTHER;
+        let [a, b, c, d, ..] = network.segments();
+        bytes.extend(PREFIX);
+        bytes.extend(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).octets());
+    }
+    bytes
 }
 
 /// Type 133, code 0, with the four reserved bytes behind it (RFC 4861, section 4.1).
@@ -98,6 +121,8 @@ fn open(interface: &str) -> io::Result<(u32, UdpSocket)> {
     // Receivers drop advertisements that could have crossed a router (RFC 4861, section 6.1.2).
     setsockopt(&fd, sockopt::Ipv6MulticastHops, &255)?;
     let socket = std::net::UdpSocket::from(fd);
+    // It is for the other hosts.
+    socket.set_multicast_loop_v6(false)?;
     socket.join_multicast_v6(&ALL_ROUTERS, index)?;
     Ok((index, UdpSocket::from_std(socket)?))
 }

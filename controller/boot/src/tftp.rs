@@ -23,6 +23,9 @@ use crate::{BootError, loaders};
 
 /// Most transfers at once; a request above that is refused, and firmware asks again.
 const TRANSFERS: usize = 64;
+/// Most bytes in a block: a packet has at most 1500 with its headers, since firmware does not reassemble.
+const BLOCK: u16 = 1500 - 20 - 8 - 4;
+const BLOCK_IPV6: u16 = BLOCK - 20;
 /// Largest loader, in bytes.
 const LARGEST: u64 = 16 << 20;
 
@@ -58,8 +61,7 @@ impl Tftp {
             .bind(config.listen)
             .timeout(Duration::from_secs(1))
             .max_send_retries(8)
-            // A datagram of at most 1500 bytes with its headers: firmware does not reassemble.
-            .block_size_limit(1468)
+            .block_size_limit(if config.listen.is_ipv6() { BLOCK_IPV6 } else { BLOCK })
             .window_size_limit(16)
             .build()
             .await

@@ -3,14 +3,15 @@
 //! Needs root, iproute2 and busybox; without them the tests fail.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddrV6, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV6, UdpSocket};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool};
+use boot::dhcp6::{Dhcp6, Dhcp6Config};
 use boot::ra::RouterAdvertiser;
 use boot::tftp::{Tftp, TftpConfig};
 use boot::{BootError, CancellationToken};
@@ -117,6 +118,39 @@ impl Net {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{said}");
         fs::read_to_string(&out).unwrap()
+    }
+}
+
+impl Net {
+    /// What dhclient is given by DHCPv6 when it sends this too.
+    fn lease6(&self, sends: &str) -> String {
+        let (script, out, settings) =
+            (self.path("dhclient.sh"), self.path("lease6"), self.path("dhclient.conf"));
+        // Whole, as soon as it is there.
+        let keeps = format!("env > {0}.part && mv {0}.part {0}", out.display());
+        fs::write(&script, format!("#!/bin/sh\n[ \"$reason\" = BOUND6 ] && {keeps}\nexit 0\n")).unwrap();
+        run(Command::new("chmod").arg("755").arg(&script));
+        // It does not send the class under its own name.
+        let options =
+            "option dhcp6.class code 15 = string;\nrequest dhcp6.bootfile-url, dhcp6.name-servers;\n";
+        fs::write(&settings, format!("{options}{sends}\n")).unwrap();
+        // It asks as if it had never had a lease.
+        for file in [&out, &self.path("leases6")] {
+            let _ = fs::remove_file(file);
+        }
+        let mut command = self.client("dhclient");
+        command.args(["-6", "-1", "-d", "-D", "LL", "-cf"]).arg(&settings).arg("-sf").arg(&script);
+        command.arg("-lf").arg(self.path("leases6")).arg("-pf").arg(self.path("pid6")).arg("c0");
+        let mut client = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !out.exists() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        client.kill().unwrap();
+        let said = client.wait_with_output().unwrap().stderr;
+        assert!(out.exists(), "{}", String::from_utf8_lossy(&said));
+        // It writes a backslash before what means something to a shell.
+        fs::read_to_string(&out).unwrap().replace('\\', "")
     }
 }
 
@@ -307,7 +341,10 @@ fn tftp_serves_loaders_and_nothing_else() {
 #[test]
 fn a_solicitation_is_answered_with_an_empty_advertisement() {
     let mut net = Net::new();
-    net.start(async || RouterAdvertiser::bind("s0"), async |service, shutdown| service.run(shutdown).await);
+    net.start(
+        async || RouterAdvertiser::bind("s0", None),
+        async |service, shutdown| service.run(shutdown).await,
+    );
     let advertisement = net.as_client(|| {
         use nix::sys::socket::{
             AddressFamily, SockFlag, SockProtocol, SockType, setsockopt, socket, sockopt,
@@ -334,6 +371,123 @@ fn a_solicitation_is_answered_with_an_empty_advertisement() {
     });
     assert_eq!(advertisement.len(), 16, "no prefix");
     assert_eq!(advertisement[6..8], [0, 0], "router lifetime");
+}
+
+/// dhclient asks, as firmware and iPXE do, and Linux makes an address of the prefix.
+#[test]
+fn nodes_boot_over_ipv6() {
+    const SIX: &str = "2001:db8:0:9::1";
+    let server: Ipv6Addr = SIX.parse().unwrap();
+    let mut net = Net::new();
+    ip(&format!("-n {}-s addr add {SIX}/64 dev s0 nodad", net.name));
+    fs::write(net.path("snponly.efi"), b"loader").unwrap();
+    let config = Dhcp6Config {
+        interface: "s0".to_owned(),
+        server,
+        boot_url: format!("http://[{SIX}]:8089"),
+        dns: vec![server],
+    };
+    let files = TftpConfig { listen: (server, 69).into(), loader_dir: net.dir.path().to_owned() };
+    net.start(async || Dhcp6::bind(config).await, async |dhcp, shutdown| dhcp.run(shutdown).await);
+    net.start(async || Tftp::bind(files).await, async |tftp, shutdown| tftp.run(shutdown).await);
+    net.start(
+        async move || RouterAdvertiser::bind("s0", Some(server)),
+        async |service, shutdown| service.run(shutdown).await,
+    );
+
+    // Taken down and up, it asks for routers once more.
+    ip(&format!("-n {}-c link set c0 down", net.name));
+    ip(&format!("-n {}-c link set c0 up", net.name));
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let output =
+            run(net.client("ip").args(["-6", "-o", "address", "show", "dev", "c0", "scope", "global"]));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if text.contains("2001:db8:0:9:5054:ff:feab:cd01/64") && !text.contains("tentative") {
+            break;
+        }
+        assert!(Instant::now() < deadline, "no address by router advertisements: {text}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let routes = run(net.client("ip").args(["-6", "route", "show", "default"])).stdout;
+    assert!(routes.is_empty(), "no router is advertised: {}", String::from_utf8_lossy(&routes));
+
+    let firmware = net.lease6("send dhcp6.client-arch-type 7;");
+    let again = net.lease6("send dhcp6.client-arch-type 7;");
+    let address = |lease: &str| {
+        lease.lines().find_map(|line| line.strip_prefix("new_ip6_address=")).unwrap().to_owned()
+    };
+    assert!(address(&firmware).starts_with("2001:db8:0:9:a22e:"), "{firmware}");
+    assert_eq!(address(&firmware), address(&again));
+    for line in [
+        format!("new_dhcp6_bootfile_url=tftp://[{SIX}]/snponly.efi"),
+        format!("new_dhcp6_name_servers={SIX}"),
+    ] {
+        assert!(firmware.lines().any(|known| known == line), "{line} in {firmware}");
+    }
+    let ipxe = net.lease6("send dhcp6.class 00:04:69:50:58:45;");
+    let line = format!("new_dhcp6_bootfile_url=http://[{SIX}]:8089/boot/ipxe?mac=${{netX/mac}}");
+    assert!(ipxe.lines().any(|known| known == line), "{line} in {ipxe}");
+
+    let out = net.path("out");
+    let mut command = net.client("busybox");
+    let output = run(command.args(["tftp", "-g", "-r", "snponly.efi", "-l"]).arg(&out).arg(SIX));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(fs::read(&out).unwrap(), b"loader");
+}
+
+/// SOLICIT of a client, with one association.
+const SOLICIT: [u8; 34] = [
+    1, 0, 0, 1, 0, 1, 0, 10, 0, 3, 0, 1, 0x52, 0x54, 0, 0xab, 0xcd, 1, 0, 3, 0, 12, 0, 0, 0, 1, 0, 0, 0, 0,
+    0, 0, 0, 0,
+];
+
+#[test]
+fn dhcpv6_answers_the_clients_of_its_network_alone() {
+    let mut net = Net::new();
+    let config = Dhcp6Config {
+        interface: "s0".to_owned(),
+        server: "2001:db8:0:9::1".parse().unwrap(),
+        boot_url: "http://[2001:db8:0:9::1]:8089".to_owned(),
+        dns: Vec::new(),
+    };
+    net.start(async || Dhcp6::bind(config).await, async |dhcp, shutdown| dhcp.run(shutdown).await);
+    ip(&format!("-n {}-s addr add 2001:db8:0:9::1/64 dev s0 nodad", net.name));
+    ip(&format!("-n {}-c addr add 2001:db8:0:9::5/64 dev c0 nodad", net.name));
+    net.as_client(|| {
+        let index = nix::net::if_::if_nametoindex("c0").unwrap();
+        let servers = SocketAddrV6::new("ff02::1:2".parse().unwrap(), 547, 0, index);
+        let asks = |from: SocketAddrV6, packet: &[u8], patience: Duration| {
+            let socket = UdpSocket::bind(from).ok()?;
+            socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+            let deadline = Instant::now() + patience;
+            let mut buffer = [0; 1500];
+            while Instant::now() < deadline {
+                // Fails until the interface has done its duplicate address detection.
+                let _ = socket.send_to(packet, servers);
+                if let Ok((length, _)) = socket.recv_from(&mut buffer) {
+                    return Some(buffer[..length].to_vec());
+                }
+            }
+            None
+        };
+        // EUI-64 of c0; it can be bound as soon as no other host is known to have it.
+        let own = SocketAddrV6::new("fe80::5054:ff:feab:cd01".parse().unwrap(), 546, 0, index);
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let advertised = loop {
+            match asks(own, &SOLICIT, Duration::from_secs(1)) {
+                Some(advertised) => break advertised,
+                None => assert!(Instant::now() < deadline, "no answer"),
+            }
+        };
+        assert_eq!(advertised[..4], [2, 0, 0, 1]);
+        let abroad = SocketAddrV6::new("2001:db8:0:9::5".parse().unwrap(), 546, 0, 0);
+        assert_eq!(asks(abroad, &SOLICIT, Duration::from_secs(1)), None);
+        for garbage in [&[][..], &[1; 3], &[0xff; 1400], &SOLICIT[..33]] {
+            assert_eq!(asks(own, garbage, Duration::from_millis(300)), None);
+        }
+        assert!(asks(own, &SOLICIT, Duration::from_secs(10)).is_some(), "garbage stopped the service");
+    });
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use crate::agents;
 use crate::decision::{ActionError, Outcome};
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
-use images::{AgentTrust, ImageOffer, ImageStore, State, Wanted};
+use images::{AgentProxies, AgentTrust, ImageOffer, ImageStore, State, Wanted};
 use model::image::NO_FILES_FOR_IPA;
 use model::{Contact, Node};
 use serde_json::{Value, json};
@@ -15,9 +15,9 @@ const CHECKSUMS: [&str; 3] = ["checksum", "os_hash_algo", "os_hash_value"];
 /// How the agent gets the image of its node.
 pub(crate) enum ImageDownload {
     /// From its own URL; the agent judges hosts by these rules, and certificates by this trust.
-    Mirror { hosts: Vec<String>, never_hosts: Vec<String>, trust: AgentTrust },
+    Mirror { hosts: Vec<String>, never_hosts: Vec<String>, trust: AgentTrust, proxies: AgentProxies },
     /// From its own URL; the agent judges nothing.
-    Unjudged,
+    Unjudged { proxies: AgentProxies },
     /// From the controller. The trust is for a configuration drive from elsewhere.
     Controller { offer: ImageOffer, found: Value, trust: AgentTrust },
 }
@@ -46,13 +46,14 @@ pub(crate) async fn download(
             return Err(failed(NO_FILES_FOR_IPA.to_owned()));
         }
         images.check_hosts(&wanted).map_err(failed)?;
-        let hosts = images.hosts();
+        let (hosts, proxies) = (images.hosts(), images.agent_proxies());
         return Ok(match ours {
-            false => ImageDownload::Unjudged,
+            false => ImageDownload::Unjudged { proxies },
             true => ImageDownload::Mirror {
                 hosts: hosts.rules.iter().map(ToString::to_string).collect(),
                 never_hosts: hosts.never.iter().map(ToString::to_string).collect(),
                 trust: images.agent_trust().clone(),
+                proxies,
             },
         });
     }
@@ -84,8 +85,9 @@ impl ImageDownload {
     /// What stands in `image_info` for the agent.
     pub(crate) fn put_into(self, info: &mut Value, node: &Node, contact: &Contact) {
         match self {
-            Self::Unjudged => {}
-            Self::Mirror { hosts, never_hosts, trust } => {
+            Self::Unjudged { proxies } => put_proxies(proxies, info),
+            Self::Mirror { hosts, never_hosts, trust, proxies } => {
+                put_proxies(proxies, info);
                 for (member, list) in [("hosts", hosts), ("never_hosts", never_hosts)] {
                     if !list.is_empty() {
                         info["anneal"][member] = json!(list);
@@ -112,6 +114,14 @@ impl ImageDownload {
                 put_trust(trust, info);
             }
         }
+    }
+}
+
+/// As Ironic sends them. Agents older than this setting refuse them; without a word they would ask the mirror itself.
+fn put_proxies(AgentProxies { proxies, no_proxy }: AgentProxies, info: &mut Value) {
+    if !proxies.is_empty() {
+        info["proxies"] = json!(proxies);
+        info["no_proxy"] = json!(no_proxy);
     }
 }
 

@@ -7,14 +7,15 @@ use crate::identity::Identity;
 use crate::services::Services;
 use anyhow::{Context, Result};
 use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool, SharedLeases};
+use boot::dhcp6::{Dhcp6, Dhcp6Config};
 use boot::http::{Http, HttpConfig};
 use boot::medium::MediumConfig;
 use boot::tftp::{Tftp, TftpConfig};
-use boot::{RamdiskParams, kernel_arguments, ramdisk_cmdline};
+use boot::{BootDirectory, RamdiskParams, kernel_arguments, ramdisk_cmdline};
 use http_server::Clients;
 use metrics::Metrics;
 use model::AgentApi;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Clock, Members, Remarks, Store};
@@ -39,44 +40,53 @@ pub struct BootServices<'a> {
 
 /// Where the agents of booted nodes reach this controller; nowhere without `[boot]`.
 pub fn agent_api(config: &Config, identity: &Identity) -> Option<AgentApi> {
-    let address = config.boot.address.filter(|_| config.boot.enabled)?;
-    let api = config.agent_endpoint(address)?;
-    let tls = !api.ip().is_loopback();
-    let url = format!("{}://{api}", if tls { "https" } else { "http" });
-    let gives_addresses = config.boot.dhcp == DhcpMode::Server;
-    Some(AgentApi { url, pin_sha256: tls.then(|| identity.fingerprint()), gives_addresses })
+    let mut apis = config.boot.http_addresses().filter_map(|at| config.agent_endpoint(at.ip()));
+    let first = apis.next()?;
+    let url = |api: SocketAddr| format!("{}://{api}", if api.ip().is_loopback() { "http" } else { "https" });
+    Some(AgentApi {
+        url: url(first),
+        url_ipv6: apis.next().map(url),
+        pin_sha256: (!first.ip().is_loopback()).then(|| identity.fingerprint()),
+        gives_addresses: config.boot.dhcp == DhcpMode::Server,
+    })
+}
+
+/// What DHCP can name.
+fn ipv4(address: IpAddr) -> Option<Ipv4Addr> {
+    match address {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    }
+}
+
+/// What DHCPv6 can name.
+fn ipv6(address: IpAddr) -> Option<Ipv6Addr> {
+    match address {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(address) => Some(address),
+    }
 }
 
 /// Bind and run the services that `[boot]` enables.
 pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<()> {
     let BootServices { config, store, clock, clients, remarks, runtime, stop, members, metrics } = parts;
     let boot = &config.boot;
-    let (true, Some(address)) = (boot.enabled, boot.address) else { return Ok(()) };
+    if !boot.enabled {
+        return Ok(());
+    }
     let own = members.agent_api().context("boot.address is none of api.listen")?.clone();
     let ramdisk = RamdiskParams {
-        api_urls: vec![own.url.clone()],
+        api_urls: own.by_url().map(|api| api.url).collect(),
         pins_sha256: own.pin_sha256.iter().cloned().collect(),
         dns: boot.dns.clone(),
+        ntp: boot.ntp.clone(),
         consoles: boot.consoles.clone(),
         extra: boot.kernel_append.clone(),
         ..RamdiskParams::default()
     };
     ramdisk_cmdline(&ramdisk).context("boot")?;
     let leases = SharedLeases::default();
-    let base_url = format!("http://{address}:{}", boot.http_port);
-    let http = HttpConfig {
-        listen: SocketAddr::new(IpAddr::V4(address), boot.http_port),
-        base_url: base_url.clone(),
-        kernel: boot.kernel.clone(),
-        initramfs: boot.initramfs.clone(),
-        rescue: boot.rescue.clone(),
-        loader_dir: boot.loader_dir.clone(),
-        medium: MediumConfig {
-            loader_dir: boot.medium_loader_dir.clone(),
-            arguments: kernel_arguments(&ramdisk).context("boot")?,
-            signed_uki: boot.signed_uki().map(Into::into),
-        },
-    };
+    let arguments = kernel_arguments(&ramdisk).context("boot")?;
     let known = leases.clone();
     let lease_of = Arc::new(move |mac| known.address_of(mac));
     let hellos = api::Rates::new(config.agent_requests());
@@ -89,33 +99,106 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     let directory =
         Directory { store, clock, ramdisk, own, members: members_of, lease_of, hellos, remarks, discovery };
     let directory = metrics.directory(Arc::new(directory));
-    let http = runtime.spawn(Http::bind(http, directory, clients)).await?.context("boot.http_port")?;
-    let stopped = stop.clone();
-    services.start_on(runtime, "boot HTTP", async move {
-        http.run(stopped).await;
+    let mut starter = Starter { boot, runtime, stop, services };
+    starter.http(&arguments, &directory, &clients).await?;
+    starter.tftp().await?;
+    starter.router_advertisements();
+    starter.dhcpv6().await?;
+    starter.dhcp(leases, members).await
+}
+
+/// Binds the services and runs each of them at each of its addresses.
+struct Starter<'a> {
+    boot: &'a Boot,
+    runtime: &'a Handle,
+    stop: &'a CancellationToken,
+    services: &'a mut Services,
+}
+
+impl Starter<'_> {
+    async fn http(
+        &mut self,
+        arguments: &str,
+        directory: &Arc<dyn BootDirectory>,
+        clients: &Clients,
+    ) -> Result<()> {
+        let boot = self.boot;
+        for listen in boot.http_addresses() {
+            let config = HttpConfig {
+                listen,
+                base_url: format!("http://{listen}"),
+                kernel: boot.kernel.clone(),
+                initramfs: boot.initramfs.clone(),
+                rescue: boot.rescue.clone(),
+                loader_dir: boot.loader_dir.clone(),
+                medium: MediumConfig {
+                    loader_dir: boot.medium_loader_dir.clone(),
+                    arguments: arguments.to_owned(),
+                    signed_uki: boot.signed_uki().map(Into::into),
+                },
+            };
+            let bound = Http::bind(config, directory.clone(), clients.clone());
+            let http = self.runtime.spawn(bound).await?.context("boot.http_port")?;
+            let stopped = self.stop.clone();
+            self.services.start_on(self.runtime, format!("boot HTTP on {listen}"), async move {
+                http.run(stopped).await;
+                Ok(())
+            });
+        }
         Ok(())
-    });
-    if boot.tftp {
-        let tftp = TftpConfig {
-            listen: SocketAddr::new(IpAddr::V4(address), 69),
-            loader_dir: boot.loader_dir.clone(),
-        };
-        let tftp = runtime.spawn(Tftp::bind(tftp)).await?.context("boot.tftp")?;
-        let stopped = stop.clone();
-        services.start_on(runtime, "boot TFTP", async move { Ok(tftp.run(stopped).await?) });
     }
-    let Some(mode) = dhcp_mode(boot) else { return Ok(()) };
-    let dhcp = DhcpConfig { interface: boot.interface.clone(), server: address, boot_url: base_url, mode };
-    // Without router advertisements iPXE waits 16 s for IPv6.
-    let (interface, stopped) = (boot.interface.clone(), stop.clone());
-    let advertising = async move { Ok(boot::ra::serve(&interface, stopped).await?) };
-    services.start_on(runtime, "boot router advertisements", advertising);
-    let is_server = boot.dhcp == DhcpMode::Server;
-    let dhcp = runtime.spawn(Dhcp::bind(dhcp)).await?.context("boot.dhcp")?.sharing(leases);
-    let dhcp = dhcp.standing_by(Arc::new(move || !is_server || members.gives_addresses()));
-    let stopped = stop.clone();
-    services.start_on(runtime, "boot DHCP", async move { Ok(dhcp.run(stopped).await?) });
-    Ok(())
+
+    async fn tftp(&mut self) -> Result<()> {
+        let boot = self.boot;
+        for address in boot.addresses().filter(|_| boot.tftp) {
+            let listen = SocketAddr::new(address, 69);
+            let config = TftpConfig { listen, loader_dir: boot.loader_dir.clone() };
+            let tftp = self.runtime.spawn(Tftp::bind(config)).await?.context("boot.tftp")?;
+            let stopped = self.stop.clone();
+            let name = format!("boot TFTP on {listen}");
+            self.services.start_on(self.runtime, name, async move { Ok(tftp.run(stopped).await?) });
+        }
+        Ok(())
+    }
+
+    /// Without them iPXE waits 16 s for IPv6, also where it boots by IPv4.
+    fn router_advertisements(&mut self) {
+        let network = self.boot.dhcpv6_address();
+        if self.boot.dhcp == DhcpMode::Off && network.is_none() {
+            return;
+        }
+        let (interface, stopped) = (self.boot.interface.clone(), self.stop.clone());
+        let advertising = async move { Ok(boot::ra::serve(&interface, network, stopped).await?) };
+        self.services.start_on(self.runtime, "boot router advertisements", advertising);
+    }
+
+    async fn dhcpv6(&mut self) -> Result<()> {
+        let boot = self.boot;
+        let Some(server) = boot.dhcpv6_address() else { return Ok(()) };
+        let config = Dhcp6Config {
+            interface: boot.interface.clone(),
+            server,
+            boot_url: format!("http://[{server}]:{}", boot.http_port),
+            dns: boot.dns.iter().filter_map(|server| ipv6(*server)).collect(),
+        };
+        let dhcp = self.runtime.spawn(Dhcp6::bind(config)).await?.context("boot.dhcpv6")?;
+        let stopped = self.stop.clone();
+        self.services.start_on(self.runtime, "boot DHCPv6", async move { Ok(dhcp.run(stopped).await?) });
+        Ok(())
+    }
+
+    async fn dhcp(&mut self, leases: SharedLeases, members: Members) -> Result<()> {
+        let boot = self.boot;
+        let (Some(mode), Some(server)) = (dhcp_mode(boot), boot.address) else { return Ok(()) };
+        let boot_url = format!("http://{server}:{}", boot.http_port);
+        let config = DhcpConfig { interface: boot.interface.clone(), server, boot_url, mode };
+        let is_server = boot.dhcp == DhcpMode::Server;
+        let dhcp = self.runtime.spawn(Dhcp::bind(config)).await?.context("boot.dhcp")?.sharing(leases);
+        let dhcp = dhcp.standing_by(Arc::new(move || !is_server || members.gives_addresses()));
+        let stopped = self.stop.clone();
+        self.services.start_on(self.runtime, "boot DHCP", async move { Ok(dhcp.run(stopped).await?) });
+        Ok(())
+    }
 }
 
 /// How DHCP is served; `None`: not at all.
@@ -127,7 +210,7 @@ fn dhcp_mode(boot: &Boot) -> Option<Mode> {
             last,
             prefix: boot.dhcp_prefix,
             router: boot.dhcp_router,
-            dns: boot.dns.clone(),
+            dns: boot.dns.iter().filter_map(|server| ipv4(*server)).collect(),
             lease: Duration::from_secs(u64::from(boot.dhcp_lease_s)),
         })),
         _ => None,

@@ -15,7 +15,7 @@ pub use ui::UiSettings;
 
 use crate::connections::Connections;
 use crate::database_url::{DatabaseSettings, without_urls};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use ipnet::IpNet;
 use model::provision::Budget;
 use model::{ProvisionState, StepKind};
@@ -250,11 +250,9 @@ impl Config {
 
     /// Base URL under which instances say hello, without a slash at its end; empty: they cannot.
     pub fn hello_url(&self) -> String {
-        let Boot { enabled: true, address: Some(address), http_port, hello_url, .. } = &self.boot else {
-            return String::new();
-        };
-        match hello_url.trim_end_matches('/') {
-            "" => format!("http://{address}:{http_port}"),
+        let Some(address) = self.boot.http_addresses().next() else { return String::new() };
+        match self.boot.hello_url.trim_end_matches('/') {
+            "" => format!("http://{address}"),
             named => named.to_owned(),
         }
     }
@@ -328,12 +326,16 @@ impl Config {
         self.discovery.check(self.boot.enabled, &self.enabled_hardware_types)?;
         self.boot.check_hello_url()?;
         self.boot.check_dns()?;
+        self.boot.check_ntp()?;
         if self.boot.enabled {
-            let Some(address) = self.boot.address else { bail!("boot.address is needed when boot.enabled") };
-            ensure!(
-                self.agent_endpoint(address).is_some(),
-                "boot.address {address} is none of api.listen: nodes could not reach the API"
-            );
+            self.boot.check_addresses()?;
+            for address in self.boot.addresses() {
+                let name = if address.is_ipv4() { "boot.address" } else { "boot.ipv6_address" };
+                ensure!(
+                    self.agent_endpoint(address).is_some(),
+                    "{name} {address} is none of api.listen: nodes could not reach the API"
+                );
+            }
             self.boot.check_services()?;
         }
         Ok(())
@@ -409,10 +411,10 @@ impl Config {
     /// The listener at which nodes get images: the one of `[boot]`, or else the first that has an address, at best off
     /// loopback.
     pub fn image_endpoint(&self) -> Option<SocketAddr> {
-        let booted = self.boot.address.filter(|_| self.boot.enabled);
+        let booted = self.boot.http_addresses().next();
         let named = || self.api.listen.iter().filter(|listen| !listen.ip().is_unspecified());
         let off_loopback = || named().find(|listen| !listen.ip().is_loopback()).copied();
-        let booting = booted.and_then(|address| self.agent_endpoint(address));
+        let booting = booted.and_then(|address| self.agent_endpoint(address.ip()));
         booting
             .or_else(off_loopback)
             .or_else(|| named().next().copied())
@@ -429,11 +431,13 @@ impl Config {
     }
 
     /// The API listener that nodes reach at `address`, if there is one.
-    pub fn agent_endpoint(&self, address: Ipv4Addr) -> Option<SocketAddr> {
-        let wanted = IpAddr::V4(address);
-        let found =
-            self.api.listen.iter().find(|listen| listen.ip() == wanted || listen.ip().is_unspecified())?;
-        Some(SocketAddr::new(wanted, found.port()))
+    pub fn agent_endpoint(&self, address: IpAddr) -> Option<SocketAddr> {
+        // A socket of any address of IPv6 hears IPv4, too.
+        let hears = |listen: IpAddr| {
+            listen == address || (listen.is_unspecified() && (listen.is_ipv6() || address.is_ipv4()))
+        };
+        let found = self.api.listen.iter().find(|listen| hears(listen.ip()))?;
+        Some(SocketAddr::new(address, found.port()))
     }
 
     /// The addresses of this host: those of its interfaces, and those that it listens on.
@@ -445,7 +449,7 @@ impl Config {
             v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
         });
         let listens = self.api.listen.iter().map(SocketAddr::ip);
-        addresses.chain(listens).chain(self.boot.address.map(IpAddr::V4)).collect()
+        addresses.chain(listens).chain(self.boot.addresses()).collect()
     }
 
     /// Name of this controller.
@@ -553,6 +557,12 @@ mod tests {
         );
         assert!(tie.contains("factory_reset") && tie.contains("apply_configuration"), "{tie}");
         assert!(wrong("[boot]\nenabled = true").contains("boot.address"));
+        let only_ipv6 = wrong("[boot]\nenabled = true\nipv6_address = \"2001:db8::1\"\ndhcp = \"proxy\"");
+        assert!(only_ipv6.contains("boot.dhcp serves IPv4 alone"), "{only_ipv6}");
+        let only_ipv4 = wrong("[boot]\nenabled = true\naddress = \"127.0.0.1\"\ndhcpv6 = true");
+        assert!(only_ipv4.contains("boot.dhcpv6 needs boot.ipv6_address"), "{only_ipv4}");
+        let both = "[boot]\nenabled = true\naddress = \"127.0.0.1\"\nipv6_address = \"::1\"\ndhcpv6 = true\n";
+        assert!(wrong(&format!("{both}dhcp = \"server\"")).contains("exclude each other"));
         for url in [
             "10.0.0.1:8089",
             "ftp://10.0.0.1",
@@ -576,8 +586,31 @@ mod tests {
         assert!(wrong("[boot]\ndns = [\"127.0.0.53\"]").contains("boot.dns 127.0.0.53 is not an address"));
         let four = "\"192.0.2.1\", \"192.0.2.2\", \"192.0.2.3\", \"192.0.2.4\"";
         assert!(wrong(&format!("[boot]\ndns = [{four}]")).contains("boot.dns has more than 3"));
+        assert!(wrong("[boot]\nntp = [\"a,b\"]").contains("boot.ntp \"a,b\" is neither"));
+        assert!(wrong(&format!("[boot]\nntp = [{four}]")).contains("boot.ntp has more than 3"));
         let key = wrong("[bundles]\ntrusted_keys = [\"ed25519:xyz\"]");
         assert!(key.contains("bundles.trusted_keys") && key.contains("ed25519:xyz"), "{key}");
         assert!(wrong("[boot]\nenabled = true\naddress = \"192.0.2.1\"").contains("none of api.listen"));
+    }
+
+    #[test]
+    fn nodes_reach_the_api_at_the_addresses_of_both_families() {
+        let config = |listen: &str, boot: &str| -> Config {
+            toml::from_str(&format!("[api]\nlisten = [{listen}]\n[boot]\nenabled = true\n{boot}")).unwrap()
+        };
+        let boot = "address = \"192.0.2.1\"\nipv6_address = \"2001:db8::1\"";
+        let reached = |listen: &str| {
+            let config = config(listen, boot);
+            let found = config.boot.addresses().map(|address| config.agent_endpoint(address));
+            found.map(|at| at.map(|at| at.to_string()).unwrap_or_default()).collect::<Vec<_>>()
+        };
+        let both = ["192.0.2.1:6385", "[2001:db8::1]:6385"];
+        assert_eq!(reached("\"192.0.2.1:6385\", \"[2001:db8::1]:6385\""), both);
+        assert_eq!(reached("\"[::]:6385\""), both);
+        assert_eq!(reached("\"0.0.0.0:6385\""), [both[0], ""]);
+        let ipv6 = config("\"[::]:6385\"", "ipv6_address = \"2001:db8::1\"");
+        assert_eq!(ipv6.hello_url(), "http://[2001:db8::1]:8089");
+        assert_eq!(ipv6.image_endpoint().map(|at| at.to_string()).as_deref(), Some(both[1]));
+        assert_eq!(config("\"[::]:6385\"", boot).hello_url(), "http://192.0.2.1:8089");
     }
 }

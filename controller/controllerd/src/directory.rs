@@ -25,9 +25,8 @@ use tokio::time::{Instant, timeout};
 /// Which address a NIC has been given, if any.
 pub type LeaseOf = Arc<dyn Fn(Mac) -> Option<Ipv4Addr> + Send + Sync>;
 
-/// How many other controllers a boot script names: Linux takes 2048 bytes of arguments on x86, and each is a URL and a
-/// fingerprint.
-const OTHERS: usize = 4;
+/// How many URLs of controllers a boot script names, and so the most controllers: Linux takes 2048 bytes of arguments on x86.
+const API_URLS: usize = 5;
 
 /// Looks nodes up in the store.
 pub struct Directory {
@@ -258,9 +257,11 @@ impl Directory {
             RamdiskAgent::Anneal => {
                 RamdiskParams { nonce: Some(nonce.expose().to_owned()), ..self.controllers("") }
             }
-            RamdiskAgent::IronicPythonAgent => {
-                self.controllers(&format!("{}{}", api::NONCE_PATH, nonce.expose()))
-            }
+            // It takes one time server.
+            RamdiskAgent::IronicPythonAgent => RamdiskParams {
+                ntp: self.ramdisk.ntp.iter().take(1).cloned().collect(),
+                ..self.controllers(&format!("{}{}", api::NONCE_PATH, nonce.expose()))
+            },
         };
         let inspects = node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Inspect);
         let callback = if inspects { inspection_callback(&ramdisk) } else { String::new() };
@@ -269,10 +270,11 @@ impl Directory {
 
     /// The parameters of every ramdisk, with the controllers that it may turn to. Their URLs end with `suffix`.
     fn controllers(&self, suffix: &str) -> RamdiskParams {
-        let others = self.members.other_agent_apis(OTHERS);
+        let others = self.members.other_agent_apis(API_URLS - 1);
         let all = || iter::once(&self.own).chain(&others);
+        let by_url = all().flat_map(AgentApi::by_url).take(API_URLS);
         RamdiskParams {
-            api_urls: all().map(|api| format!("{}{suffix}", api.url)).collect(),
+            api_urls: by_url.map(|api| format!("{}{suffix}", api.url)).collect(),
             pins_sha256: all().filter_map(|api| api.pin_sha256.clone()).collect(),
             ..self.ramdisk.clone()
         }
@@ -313,281 +315,4 @@ fn gets_login(node: &Node) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use model::boot::{AGENT_KIND, Boot};
-    use model::{ConductorReport, Cursor, Resource, Run, Timestamp};
-    use serde_json::json;
-    use store::memory::MemoryStore;
-    use store::prelude::*;
-    use store::{ResourceWrite, SystemClock};
-    use uuid::Uuid;
-
-    const NODE: [u8; 4] = [10, 9, 0, 10];
-    const STRANGER: [u8; 4] = [10, 9, 0, 66];
-
-    fn agent_api(url: &str, pin: &str) -> AgentApi {
-        AgentApi { url: url.to_owned(), pin_sha256: Some(pin.repeat(32)), gives_addresses: false }
-    }
-
-    /// The directory over a node that waits for its agent, with its port and the nonce of its boot.
-    async fn directory(kind: RunKind, agent: &str, lease: Option<[u8; 4]>) -> (Directory, Uuid, Mac, String) {
-        let store = Arc::new(MemoryStore::new());
-        let mut node = Node::enrolled(Uuid::new_v4(), "fake-hardware", Timestamp(0));
-        node.properties.insert(AGENT_KIND.to_owned(), json!(agent));
-        node.run = Some(Run { cursor: Cursor::AwaitAgent, booted: true, ..Run::new(kind, Timestamp(0)) });
-        let node = store.create_node(node, Vec::new()).await.unwrap().uuid;
-        let mac = Mac::new([2, 0, 0, 0, 0, 1]);
-        let port = Resource::port(Uuid::new_v4(), node, mac, Timestamp(0));
-        store.write_resource(ResourceWrite::Create(port), None, vec![]).await.unwrap();
-        let boot = Boot::fresh();
-        let nonce = boot.nonce.expose().to_owned();
-        store.forget_agent(node, Some(boot), None).await.unwrap();
-        let directory = Directory {
-            store,
-            clock: Arc::new(SystemClock::default()),
-            ramdisk: RamdiskParams::default(),
-            own: agent_api("https://10.9.0.1:6385", "01"),
-            members: Members::alone("c1"),
-            lease_of: Arc::new(move |_| lease.map(Ipv4Addr::from)),
-            hellos: api::Rates::new(api::RequestRate { per_s: 1, burst: 3 }),
-            remarks: Remarks::default(),
-            discovery: None,
-        };
-        (directory, node, mac, nonce)
-    }
-
-    fn arguments(answer: BootAnswer) -> String {
-        match answer {
-            BootAnswer::Ramdisk { kernel_args, .. } => kernel_args,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[tokio::test]
-    async fn each_agent_gets_the_nonce_where_it_repeats_it() {
-        let (ours, _, mac, nonce) = directory(RunKind::Inspect, "anneal", None).await;
-        let line = arguments(ours.boot_for(mac, NODE.into()).await);
-        assert!(line.starts_with("ipa-api-url=https://10.9.0.1:6385 "), "{line}");
-        assert!(line.contains(&format!(" anneal.boot-nonce={nonce} ")), "{line}");
-        assert!(
-            line.ends_with("ipa-inspection-callback-url=https://10.9.0.1:6385/v1/continue_inspection"),
-            "{line}"
-        );
-
-        let (theirs, _, mac, nonce) = directory(RunKind::Inspect, "ironic-python-agent", None).await;
-        let line = arguments(theirs.boot_for(mac, NODE.into()).await);
-        let url = format!("https://10.9.0.1:6385/boot-nonce/{nonce}");
-        assert!(
-            line.starts_with(&format!("ipa-api-url={url} ")) && !line.contains("anneal.boot-nonce"),
-            "{line}"
-        );
-        assert!(
-            line.ends_with(&format!("ipa-inspection-callback-url={url}/v1/continue_inspection")),
-            "{line}"
-        );
-    }
-
-    #[tokio::test]
-    async fn a_boot_script_names_the_other_controllers() {
-        let at = Timestamp(0);
-        let report = |hostname: &str, pin: &str| ConductorReport {
-            hostname: hostname.to_owned(),
-            group: None,
-            drivers: Vec::new(),
-            version: String::new(),
-            agent_api: Some(agent_api(&format!("https://{hostname}"), pin)),
-            started_at: at,
-            reported_at: at,
-            alive_until: at,
-        };
-        for (agent, suffix) in [("anneal", false), ("ironic-python-agent", true)] {
-            let (directory, _, mac, nonce) = directory(RunKind::AutomatedClean, agent, None).await;
-            directory.members.replace(vec![report("c1", "99"), report("c2", "02")]);
-            let line = arguments(directory.boot_for(mac, NODE.into()).await);
-            let suffix = if suffix { format!("/boot-nonce/{nonce}") } else { String::new() };
-            let urls = format!("ipa-api-url=https://10.9.0.1:6385{suffix},https://c2{suffix} ");
-            let pins = format!("anneal.pin=sha256:{},sha256:{} ", "01".repeat(32), "02".repeat(32));
-            assert!(line.starts_with(&format!("{urls}{pins}")), "{line}");
-        }
-    }
-
-    #[tokio::test]
-    async fn an_instance_of_the_ramdisk_interface_boots_its_own_kernel_unless_a_run_boots_ours() {
-        let (directory, node, mac, nonce) = directory(RunKind::Service, "anneal", None).await;
-        let ours = directory.store.node(node).await.unwrap();
-        let mut active = ours.clone();
-        active.provision_state = model::ProvisionState::Active;
-        active.interfaces.insert("deploy_interface".into(), "ramdisk".into());
-        let info = json!({"kernel": "http://192.0.2.1/k", "ramdisk": "http://192.0.2.1/r", "kernel_append_params": "quiet"});
-        active.instance_info = info.as_object().unwrap().clone();
-        let stored = directory.store.update_node(active.clone(), Vec::new(), None).await.unwrap();
-        assert!(
-            matches!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Ramdisk { .. }),
-            "its run boots ours"
-        );
-        let mut done = Node { version: stored.version, ..active.clone() };
-        done.run.as_mut().unwrap().cursor = Cursor::Done;
-        let stored = directory.store.update_node(done.clone(), Vec::new(), None).await.unwrap();
-        for from in [NODE, STRANGER] {
-            let answer = directory.boot_for(mac, from.into()).await;
-            let (kernel, ramdisk) = ("http://192.0.2.1/k".to_owned(), "http://192.0.2.1/r".to_owned());
-            assert_eq!(answer, BootAnswer::Instance { kernel, ramdisk, kernel_args: "quiet".to_owned() });
-            assert!(!boot_script(&answer, mac).contains(&nonce));
-        }
-        done.version = stored.version;
-        done.instance_info.remove("kernel");
-        directory.store.update_node(done, Vec::new(), None).await.unwrap();
-        assert_eq!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Wait, "never its disk");
-    }
-
-    /// A node that boots by virtual media, with its medium inserted, and its file name.
-    async fn with_medium() -> (Directory, Uuid, Mac, String) {
-        with_medium_by(boot_medium::VIRTUAL_MEDIA, None).await
-    }
-
-    /// The same with this boot interface, and a lease.
-    async fn with_medium_by(interface: &str, lease: Option<[u8; 4]>) -> (Directory, Uuid, Mac, String) {
-        let (directory, node, mac, nonce) = directory(RunKind::Inspect, "anneal", lease).await;
-        let mut stored = directory.store.node(node).await.unwrap();
-        stored.driver = "redfish".to_owned();
-        stored.driver_info.insert("redfish_address".to_owned(), json!("https://10.7.0.9"));
-        stored.interfaces.insert("boot_interface".into(), interface.into());
-        stored.medium_inserted = true;
-        directory.store.update_node(stored, Vec::new(), None).await.unwrap();
-        let name = boot_medium::file_name(node, &BootNonce::shown(&nonce));
-        (directory, node, mac, name)
-    }
-
-    const BMC: [u8; 4] = [10, 7, 0, 9];
-
-    async fn reads(directory: &Directory, name: &str, from: [u8; 4]) -> MediumAnswer {
-        directory.medium(name, Some(from.into())).await
-    }
-
-    #[tokio::test]
-    async fn only_the_bmc_reads_the_medium_and_the_history_names_others() {
-        let (directory, node, mac, name) = with_medium().await;
-        for _ in 0..2 {
-            assert_eq!(reads(&directory, &name, STRANGER).await, MediumAnswer::NotThere);
-        }
-        assert_eq!(directory.medium(&name, None).await, MediumAnswer::NotThere);
-        let texts: Vec<String> =
-            directory.store.history(node).await.unwrap().into_iter().map(|event| event.text).collect();
-        let says = "a read of the boot medium from 10.9.0.66 was refused: the node's BMC is at 10.7.0.9";
-        assert_eq!(texts.iter().filter(|text| *text == says).count(), 1, "{texts:?}");
-        assert_eq!(directory.store.contact(node).await.unwrap().boot.unwrap().medium_read_by, None);
-
-        for _ in 0..2 {
-            let answer = reads(&directory, &name, BMC).await;
-            assert!(matches!(answer, MediumAnswer::Medium { rescue: false, .. }), "{answer:?}");
-        }
-        let contact = directory.store.contact(node).await.unwrap();
-        let boot = contact.boot.unwrap();
-        assert_eq!(boot.medium_read_by, Some(BMC.into()));
-        assert!(boot.fetched_from.is_none() && boot.macs.is_empty() && contact.rival.is_none());
-        assert_eq!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Wait, "no nonce by the network");
-    }
-
-    /// By HTTP boot the medium is the secret of the boot, as a script is: for the lease, or the first address that asks.
-    #[tokio::test]
-    async fn one_firmware_reads_the_medium_of_http_boot() {
-        let (leased, node, mac, name) = with_medium_by(boot_medium::HTTP_BOOT, Some(NODE)).await;
-        for from in [STRANGER, BMC] {
-            assert_eq!(reads(&leased, &name, from).await, MediumAnswer::NotThere, "{from:?}");
-        }
-        assert_eq!(leased.medium(&name, None).await, MediumAnswer::NotThere);
-        let contact = leased.store.contact(node).await.unwrap();
-        assert!(contact.rival.is_none() && contact.boot.unwrap().fetched_from.is_none(), "no claim");
-        for _ in 0..2 {
-            assert!(matches!(reads(&leased, &name, NODE).await, MediumAnswer::Medium { .. }));
-        }
-        assert_eq!(leased.boot_for(mac, NODE.into()).await, BootAnswer::Wait, "no script besides");
-
-        let (free, node, _, name) = with_medium_by(boot_medium::HTTP_BOOT, None).await;
-        assert!(matches!(reads(&free, &name, NODE).await, MediumAnswer::Medium { .. }));
-        assert_eq!(reads(&free, &name, STRANGER).await, MediumAnswer::NotThere);
-        let contact = free.store.contact(node).await.unwrap();
-        assert_eq!(contact.rival.unwrap().address, Some(STRANGER.into()));
-        let boot = contact.boot.unwrap();
-        assert_eq!((boot.fetched_from, boot.medium_read_by), (Some(NODE.into()), None));
-    }
-
-    /// An ISO of an earlier boot, of another node, and one that is ejected.
-    #[tokio::test]
-    async fn a_medium_is_there_for_its_boot_alone() {
-        let (directory, node, _, name) = with_medium().await;
-        let old = boot_medium::file_name(node, &BootNonce::fresh());
-        let other = name.replacen(&node.to_string(), &Uuid::new_v4().to_string(), 1);
-        for wrong in [old.as_str(), other.as_str(), "", "anneal-", &name[..name.len() - 1]] {
-            assert_eq!(reads(&directory, wrong, BMC).await, MediumAnswer::NotThere, "{wrong}");
-        }
-        directory.store.forget_agent(node, Some(Boot::fresh()), None).await.unwrap();
-        assert_eq!(reads(&directory, &name, BMC).await, MediumAnswer::NotThere, "of the boot before");
-        let (directory, node, _, name) = with_medium().await;
-        let mut stored = directory.store.node(node).await.unwrap();
-        stored.medium_inserted = false;
-        directory.store.update_node(stored, Vec::new(), None).await.unwrap();
-        assert_eq!(reads(&directory, &name, BMC).await, MediumAnswer::NotThere, "it is ejected");
-    }
-
-    fn boot_script(answer: &BootAnswer, mac: Mac) -> String {
-        format!("{answer:?} {mac}")
-    }
-
-    #[tokio::test]
-    async fn only_a_rescue_boots_with_a_login() {
-        for kind in RunKind::ALL {
-            let (directory, node, mac, _) = directory(kind, "anneal", None).await;
-            let found = directory.store.node(node).await.unwrap();
-            assert_eq!(gets_login(&found), kind == RunKind::Rescue, "{kind:?}");
-            let answer = directory.boot_for(mac, NODE.into()).await;
-            let BootAnswer::Ramdisk { rescue, .. } = answer else { panic!("{kind:?}: {answer:?}") };
-            assert_eq!(rescue, kind == RunKind::Rescue, "{kind:?}");
-        }
-        let (theirs, _, mac, _) = directory(RunKind::Rescue, "ironic-python-agent", None).await;
-        let answer = theirs.boot_for(mac, NODE.into()).await;
-        assert!(matches!(answer, BootAnswer::Ramdisk { rescue: false, .. }), "{answer:?}");
-    }
-
-    #[tokio::test]
-    async fn a_second_address_gets_a_script_that_waits() {
-        let (directory, node, mac, _) = directory(RunKind::AutomatedClean, "anneal", None).await;
-        assert!(matches!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Ramdisk { .. }));
-        assert_eq!(directory.boot_for(mac, STRANGER.into()).await, BootAnswer::Wait);
-        assert!(directory.store.contact(node).await.unwrap().rival.is_some());
-    }
-
-    /// What can be known by asking is the same for every nonce that is not awaited.
-    #[tokio::test]
-    async fn a_hello_is_heard_once_and_an_address_may_guess_a_few_times() {
-        let (directory, node, _, _) = directory(RunKind::Deploy, "anneal", None).await;
-        let mut node = directory.store.node(node).await.unwrap();
-        let info = serde_json::Map::from_iter([(model::hello::WAIT_FOR_HELLO.to_owned(), json!(60))]);
-        let hello = model::hello::Hello::wanted(&info).unwrap();
-        let cursor = Cursor::AwaitHello { command_id: "c".into(), since: Timestamp(0) };
-        node.run =
-            Some(Run { cursor, hello: Some(hello.clone()), ..Run::new(RunKind::Deploy, Timestamp(0)) });
-        node.provision_state = model::ProvisionState::DeployWait;
-        directory.store.update_node(node, Vec::new(), None).await.unwrap();
-        let say = async |nonce: &str, from: [u8; 4]| directory.hello(nonce, Some(from.into())).await;
-        let wrong = HelloNonce::fresh();
-        for guess in [wrong.expose(), "", &hello.nonce.expose()[1..]] {
-            assert_eq!(say(guess, STRANGER).await, HelloAnswer::NotAwaited);
-        }
-        assert_eq!(say(wrong.expose(), STRANGER).await, HelloAnswer::TooMany);
-        assert_eq!(say(hello.nonce.expose(), NODE).await, HelloAnswer::Heard);
-        assert_eq!(say(hello.nonce.expose(), NODE).await, HelloAnswer::NotAwaited, "a second time");
-    }
-
-    #[tokio::test]
-    async fn another_address_than_the_lease_gets_no_script_and_is_no_claim() {
-        let (directory, node, mac, _) = directory(RunKind::AutomatedClean, "anneal", Some(NODE)).await;
-        let before = directory.store.contact(node).await.unwrap();
-        assert_eq!(directory.boot_for(mac, STRANGER.into()).await, BootAnswer::Wait);
-        assert_eq!(directory.store.contact(node).await.unwrap(), before);
-        assert!(matches!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Ramdisk { .. }));
-        assert_eq!(directory.boot_for(mac, STRANGER.into()).await, BootAnswer::Wait);
-        assert_eq!(directory.store.contact(node).await.unwrap().rival, None);
-    }
-}
+mod tests;

@@ -67,7 +67,7 @@ fn load(certificate: &Path, key: &Path) -> Result<Identity> {
 fn make(config: &Config, dir: &Path, certificate: &Path, key: &Path) -> Result<()> {
     state_dir::make(dir).with_context(|| format!("directory {}", dir.display()))?;
     let mut names: Vec<String> = config.api.listen.iter().map(|listen| listen.ip().to_string()).collect();
-    names.extend(config.boot.address.map(|address| address.to_string()));
+    names.extend(config.boot.addresses().map(|address| address.to_string()));
     names.push(config.name());
     names.sort();
     names.dedup();

@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::identity::Identity;
 use anyhow::{Error, Result};
 use images::{Endpoint, ImageStore, Wanted};
-use model::{Node, ProvisionState, RunKind};
+use model::{AgentApi, Node, ProvisionState, RunKind};
 use std::sync::{Arc, mpsc};
 use store::{Members, Store};
 use tokio::runtime::Handle;
@@ -30,7 +30,14 @@ pub fn open(
     let users = move || in_use(&handle, &store);
     let opened = ImageStore::open(config.images(), config.closed_to_images(), endpoint, users);
     let opened = opened.map_err(Error::msg)?;
-    Ok(opened.alongside(move || members.other_agent_apis(OTHERS)))
+    Ok(opened.alongside(move || copies(&members)))
+}
+
+/// Where else agents get an image: here over IPv6, where the first address is of IPv4, and at the other controllers.
+fn copies(members: &Members) -> Vec<AgentApi> {
+    let own = members.agent_api().into_iter().flat_map(AgentApi::by_url).skip(1);
+    let others = members.other_agent_apis(OTHERS);
+    own.chain(others.iter().flat_map(AgentApi::by_url)).collect()
 }
 
 /// The images that runs deploy now. The threads of the image store ask, some of them from within a runtime of their own: waiting for the

@@ -7,9 +7,11 @@ use api::BootMediumKind;
 use boot_media::{signed, static_network};
 use conductor::BootMedia;
 use model::boot::{BootNonce, RamdiskAgent};
+use model::boot_medium::MediumKind;
 use model::{AgentApi, Node, RunKind, boot_medium};
 use std::fs::File;
 use std::io::Read;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// Files of [`crate::config::Boot::medium_loader_dir`].
@@ -18,8 +20,8 @@ const LOADERS: [&str; 3] = ["isolinux.bin", "ldlinux.c32", "linuxx64.efi.stub"];
 /// Boot media as this controller is configured.
 #[derive(Debug, Clone)]
 pub struct NodeMedia {
-    /// Base URL of boot HTTP; `None`: it is switched off.
-    base_url: Option<String>,
+    /// Where boot HTTP is served, IPv4 first; nowhere: it is switched off.
+    served_at: Vec<SocketAddr>,
     loader_dir: PathBuf,
     signed_uki: Option<PathBuf>,
     /// SHA-256 of the certificate that agents see; `None` without TLS.
@@ -30,10 +32,8 @@ impl NodeMedia {
     /// As configured, for agents that reach this controller there.
     pub fn of(config: &Config, reached_at: Option<&AgentApi>) -> Self {
         let boot = &config.boot;
-        let address = boot.address.filter(|_| boot.enabled);
-        let base_url = address.map(|address| format!("http://{address}:{}", boot.http_port));
         Self {
-            base_url,
+            served_at: boot.http_addresses().collect(),
             loader_dir: boot.medium_loader_dir.clone(),
             signed_uki: boot.signed_uki().map(Into::into),
             pin_sha256: reached_at.and_then(|api| api.pin_sha256.clone()),
@@ -45,12 +45,14 @@ impl NodeMedia {
         if self.signed_uki.is_some() { BootMediumKind::Signed } else { BootMediumKind::Unsigned }
     }
 
-    /// Whether the node can be booted from a medium, as far as can be known without its BMC. Base URL of boot HTTP.
+    /// Whether the node can be booted from a medium, as far as can be known without its BMC. Base URL of boot HTTP for who reads
+    /// it: over IPv6 for a BMC that is managed at such an address.
     ///
     /// # Errors
     /// Why it cannot, in words for its operator.
-    pub fn check(&self, node: &Node) -> Result<&str, String> {
-        let base_url = self.base_url.as_deref().ok_or(
+    pub fn check(&self, node: &Node) -> Result<String, String> {
+        let served_at = self.served_at.iter().find(|at| at.is_ipv6() == is_read_over_ipv6(node));
+        let served_at = served_at.or(self.served_at.first()).ok_or(
             "this controller serves no boot media ([boot] enabled), from which the boot interfaces redfish-virtual-media and \
              redfish-https boot nodes",
         )?;
@@ -70,7 +72,7 @@ impl NodeMedia {
             );
         }
         network(node)?;
-        Ok(base_url)
+        Ok(format!("http://{served_at}"))
     }
 
     fn check_loaders(&self) -> Result<(), String> {
@@ -116,6 +118,12 @@ impl BootMedia for NodeMedia {
     }
 }
 
+fn is_read_over_ipv6(node: &Node) -> bool {
+    let bmc = bmc::host(&node.driver, &node.driver_info);
+    boot_medium::way(node) != Some(MediumKind::HttpBoot)
+        && bmc.is_some_and(|host| host.parse::<Ipv6Addr>().is_ok())
+}
+
 /// The node's own network.
 ///
 /// # Errors
@@ -136,8 +144,9 @@ mod tests {
         for name in LOADERS {
             std::fs::write(dir.join(name), "x").unwrap();
         }
+        let served_at = ["192.0.2.1:8089", "[2001:db8::1]:8089"].map(|at| at.parse().unwrap());
         NodeMedia {
-            base_url: Some("http://192.0.2.1:8089".to_owned()),
+            served_at: served_at.to_vec(),
             loader_dir: dir.to_owned(),
             signed_uki: None,
             pin_sha256: Some("AB".repeat(32)),
@@ -199,8 +208,15 @@ mod tests {
         assert!(url.starts_with("http://192.0.2.1:8089/boot/media/anneal-00000000-0000-"), "{url}");
         assert!(url.ends_with(".iso") && !url.contains(nonce.expose()), "{url}");
 
+        let mut over_ipv6 = node.clone();
+        over_ipv6.driver_info.insert("redfish_address".to_owned(), json!("https://[2001:db8::9]"));
+        let url = media.url(&over_ipv6, &nonce).unwrap();
+        assert!(url.starts_with("http://[2001:db8::1]:8089/boot/media/"), "{url}");
+
         let says = |media: &NodeMedia, node: &Node| media.url(node, &nonce).unwrap_err();
-        assert!(says(&NodeMedia { base_url: None, ..media.clone() }, &node).contains("[boot] enabled"));
+        assert!(
+            says(&NodeMedia { served_at: Vec::new(), ..media.clone() }, &node).contains("[boot] enabled")
+        );
         let mut theirs = node.clone();
         theirs.properties.insert("agent_kind".to_owned(), json!("ironic-python-agent"));
         assert!(says(&media, &theirs).contains("agent_kind"));
@@ -208,11 +224,11 @@ mod tests {
         on.other.insert("disable_power_off".to_owned(), json!(true));
         assert!(says(&media, &on).contains("disable_power_off"));
         let mut networked = node.clone();
-        let link = json!({"id": "l", "type": "bond", "ethernet_mac_address": "52:54:00:00:00:01"});
-        let network = json!({"id": "n", "link": "l", "network_id": "x", "type": "ipv4"});
+        let link = json!({"id": "l", "type": "phy", "ethernet_mac_address": "52:54:00:00:00:01"});
+        let network = json!({"id": "n", "link": "l", "network_id": "x", "type": "ipv6_dhcp"});
         let data = json!({"links": [link], "networks": [network], "services": []});
         networked.other.insert("network_data".to_owned(), data);
-        assert!(says(&media, &networked).contains("network_data: links of type bond"));
+        assert!(says(&media, &networked).contains("network_data: networks of type ipv6_dhcp"));
         std::fs::remove_file(dir.path().join("ldlinux.c32")).unwrap();
         assert!(says(&media, &node).contains("no file ldlinux.c32"));
     }

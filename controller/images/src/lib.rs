@@ -15,6 +15,7 @@ mod cache;
 mod directory;
 mod jobs;
 mod offer;
+mod proxies;
 mod settings;
 mod space;
 mod store;
@@ -22,6 +23,7 @@ mod trust;
 mod wanted;
 
 pub use offer::{Endpoint, ImageCopy, ImageOffer};
+pub use proxies::{AgentProxies, ProxyUrl};
 pub use settings::Settings;
 pub use store::{ImageStore, Ready, State};
 pub use trust::AgentTrust;

@@ -1,6 +1,7 @@
 //! `[images]` of the configuration.
 
-use image_source::{Host, Pins};
+use crate::proxies::ProxyUrl;
+use image_source::{Host, NoProxy, Pins};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,6 +28,12 @@ pub struct Settings {
     pub ca_file: PathBuf,
     /// Fingerprints of certificates by host: such a host must have one of them, and nothing else counts.
     pub pins: BTreeMap<String, Vec<String>>,
+    /// The proxy of agents for `http://`; empty: none.
+    pub http_proxy: ProxyUrl,
+    /// The proxy of agents for `https://`; empty: none.
+    pub https_proxy: ProxyUrl,
+    /// Hosts that agents ask without a proxy, separated by commas.
+    pub no_proxy: String,
 }
 
 impl Default for Settings {
@@ -40,6 +47,9 @@ impl Default for Settings {
             cache_min_free_mib: 2048,
             ca_file: PathBuf::new(),
             pins: BTreeMap::new(),
+            http_proxy: ProxyUrl::default(),
+            https_proxy: ProxyUrl::default(),
+            no_proxy: String::new(),
         }
     }
 }
@@ -60,6 +70,9 @@ impl Settings {
     pub fn check(&self) -> Result<(), String> {
         self.rules().map_err(|why| format!("images.hosts: {why}"))?;
         Pins::of(&self.pins).map_err(|why| format!("images.pins: {why}"))?;
+        self.http_proxy.check().map_err(|why| format!("images.http_proxy: {why}"))?;
+        self.https_proxy.check().map_err(|why| format!("images.https_proxy: {why}"))?;
+        self.no_proxy.parse::<NoProxy>().map_err(|why| format!("images.no_proxy: {why}"))?;
         if self.cache_max_mib == 0 {
             return Err("images.cache_max_mib must be above 0".to_owned());
         }
@@ -68,5 +81,27 @@ impl Settings {
             return Err(format!("images.directory {} is no absolute path", self.directory.display()));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_that_cannot_be_used_is_named_without_its_password() {
+        for (settings, name) in [
+            (
+                Settings { http_proxy: "https://me:word@p".into(), ..Settings::default() },
+                "images.http_proxy: ",
+            ),
+            (Settings { https_proxy: "me:word@p".into(), ..Settings::default() }, "images.https_proxy: "),
+            (Settings { no_proxy: "a/b".to_owned(), ..Settings::default() }, "images.no_proxy: "),
+        ] {
+            let said = settings.check().unwrap_err();
+            assert!(said.starts_with(name) && !said.contains("word"), "{said}");
+        }
+        let sound = Settings { https_proxy: "http://me:word@p:3128".into(), ..Settings::default() };
+        assert_eq!(sound.check(), Ok(()));
     }
 }

@@ -4,13 +4,14 @@ use crate::cache::{Cache, CacheName};
 use crate::directory::{free_bytes, open_below};
 use crate::jobs::{Job, JobStatus, Jobs, Stopped};
 use crate::offer::{Endpoint, ImageOffer};
+use crate::proxies::AgentProxies;
 use crate::settings::Settings;
 use crate::space::{Space, evicted};
 use crate::trust::{self, AgentTrust};
 use crate::wanted::{Origin, Wanted};
 use image_source::{
-    Bytes, Checksum, ChecksumSource, Digest, Hosts, ImageUrl, Limits, Receiver, RequestHeaders, Source,
-    SourceError, Trust, checksum, fetch, fetch_small,
+    Bytes, Checksum, ChecksumSource, Digest, Hosts, ImageUrl, Limits, Proxies, Receiver, RequestHeaders,
+    Source, SourceError, Trust, checksum, fetch, fetch_small,
 };
 use ipnet::IpNet;
 use model::AgentApi;
@@ -189,6 +190,12 @@ impl ImageStore {
     /// Whose certificates mirrors may have for agents.
     pub fn agent_trust(&self) -> &AgentTrust {
         &self.0.sent
+    }
+
+    /// The proxies of agents.
+    pub fn agent_proxies(&self) -> AgentProxies {
+        let Settings { http_proxy, https_proxy, no_proxy, .. } = &self.0.settings;
+        AgentProxies::of(http_proxy, https_proxy, no_proxy)
     }
 
     /// Whether nodes get this image from the controller.
@@ -439,6 +446,7 @@ impl Inner {
             copies: Vec::new(),
             trust: self.trust.clone(),
             hosts: self.hosts.clone(),
+            proxies: Proxies::default(),
             limits: self.limits.clone(),
             headers: RequestHeaders::default(),
         }

@@ -3,6 +3,7 @@
 
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::iter;
 use uuid::Uuid;
 
 /// Where agents reach a controller.
@@ -10,12 +11,23 @@ use uuid::Uuid;
 pub struct AgentApi {
     /// Base URL of its API on the nodes' network.
     pub url: String,
+    /// The same over IPv6, where `url` is over IPv4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url_ipv6: Option<String>,
     /// SHA-256 (64 hexadecimal digits) of the DER of its certificate; none for plain HTTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pin_sha256: Option<String>,
     /// Whether it gives the nodes of its network their addresses, or would if no other did.
     #[serde(default)]
     pub gives_addresses: bool,
+}
+
+impl AgentApi {
+    /// It by each of its URLs, IPv4 first.
+    pub fn by_url(&self) -> impl Iterator<Item = Self> {
+        let urls = iter::once(self.url.clone()).chain(self.url_ipv6.clone());
+        urls.map(move |url| Self { url, url_ipv6: None, ..self.clone() })
+    }
 }
 
 /// A controller, as it reports itself.

@@ -152,6 +152,7 @@ mod tests {
     fn agents_are_sent_to_others_of_the_group_that_boot_nodes() {
         let api = |name: &str| AgentApi {
             url: format!("https://{name}"),
+            url_ipv6: None,
             pin_sha256: None,
             gives_addresses: name != "c1",
         };

@@ -2,7 +2,9 @@
 //! what Anneal adds to them. Never edit a line here: a peer of an older version depends on it.
 //! Add lines when a message grows.
 
-use agent_protocol::boot_medium::{NETWORK, OBEYS, OVERLAY_FILE, OverlayFile, PARAMETERS, StaticNetwork};
+use agent_protocol::boot_medium::{
+    BondMode, HashPolicy, NETWORK, OBEYS, OVERLAY_FILE, OverlayFile, PARAMETERS, StaticNetwork,
+};
 use agent_protocol::command::{Addition, CommandList, CommandRequest, CommandStatus};
 use agent_protocol::deployment::{BootEntries, WrittenDisk};
 use agent_protocol::discovery::DiscoveryLookup;
@@ -236,12 +238,30 @@ fn network_of_a_boot_medium() {
     let full = exact::<StaticNetwork>(
         r#"{"interfaces":[{"mac":"52:54:00:aa:bb:01","mtu":1400,"addresses":[{"ip":"10.0.0.5","prefix":22}],"routes":[{"network":"0.0.0.0","prefix":0,"gateway":"10.0.0.1"}]}],"dns":["10.0.0.2"]}"#,
     );
-    assert_eq!(full.interfaces[0].routes[0].prefix, 0);
+    assert_eq!(full.interfaces[0].ip.routes[0].prefix, 0);
     let least: StaticNetwork =
         serde_json::from_str(r#"{"interfaces":[{"mac":"52:54:00:aa:bb:01","addresses":[]}]}"#)
             .expect("reads");
     assert!(least.dns.is_empty() && least.interfaces[0].mtu.is_none());
     assert_eq!((PARAMETERS, NETWORK), ("etc/anneal/boot-parameters", "etc/anneal/network.json"));
+}
+
+#[test]
+fn network_of_a_boot_medium_with_bond_vlan_and_ipv6() {
+    let bonded = exact::<StaticNetwork>(
+        r#"{"interfaces":[{"mac":"52:54:00:aa:bb:01","mtu":9000,"bond":{"mode":"802.3ad","cards":["52:54:00:aa:bb:01","52:54:00:aa:bb:02"],"miimon_ms":100,"hash_policy":"layer3+4"},"addresses":[],"routes":[],"vlans":[{"id":7,"mac":"52:54:00:aa:bb:01","mtu":1400,"addresses":[{"ip":"2001:db8::5","prefix":64}],"routes":[{"network":"::","prefix":0,"gateway":"2001:db8::1"}]}]}],"dns":["2001:db8::2","10.0.0.2"],"ntp":["2001:db8::3"]}"#,
+    );
+    assert!(bonded.interfaces[0].bond.is_some() && bonded.interfaces[0].vlans[0].id == 7);
+    let asked = exact::<StaticNetwork>(
+        r#"{"interfaces":[{"mac":"52:54:00:aa:bb:01","bond":{"mode":"active-backup","cards":["52:54:00:aa:bb:01"],"miimon_ms":50},"addresses":[],"routes":[],"dhcp":true,"slaac":true}],"dns":[]}"#,
+    );
+    assert!(asked.interfaces[0].ip.dhcp && asked.interfaces[0].ip.slaac);
+    for mode in ["balance-rr", "balance-xor", "broadcast", "balance-tlb", "balance-alb"] {
+        exact::<BondMode>(&format!("{mode:?}"));
+    }
+    for policy in ["layer2", "layer2+3", "encap2+3", "encap3+4", "vlan+srcmac"] {
+        exact::<HashPolicy>(&format!("{policy:?}"));
+    }
 }
 
 #[test]

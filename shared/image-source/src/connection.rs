@@ -1,18 +1,19 @@
 //! One request and its answer, redirects followed.
 
+use crate::credentials::basic;
 use crate::error::SourceError;
 use crate::names;
+use crate::proxy::Proxy;
 use crate::source::Source;
 use crate::url::ImageUrl;
 use crate::verifier::sentence;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use http_body_util::Empty;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, HOST, HeaderMap, HeaderValue, LOCATION, USER_AGENT,
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, HOST, HeaderMap, LOCATION, PROXY_AUTHORIZATION, USER_AGENT,
 };
-use hyper::{Request, Response};
+use hyper::upgrade::{self, Upgraded};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use rustls_pki_types::ServerName;
 use std::net::SocketAddr;
@@ -90,17 +91,23 @@ async fn ask(
     headers: &HeaderMap,
 ) -> Result<Answer, Problem> {
     let again = |problem: String| Problem::Again(problem);
+    let proxy = source.proxies.of(url);
+    let asks_proxy = proxy.filter(|_| !url.is_tls());
+    let target = match asks_proxy {
+        Some(_) => format!("http://{}{}", url.authority(), url.target()),
+        None => url.target(),
+    };
     let mut request = Request::builder()
-        .uri(url.target())
+        .uri(target)
         .header(HOST, url.authority())
         .header(USER_AGENT, concat!("anneal/", env!("CARGO_PKG_VERSION")))
         .header(ACCEPT_ENCODING, "identity")
         .header(CONNECTION, "close");
     if let Some(userinfo) = url.userinfo() {
-        let mut value = HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(decoded(userinfo))))
-            .map_err(|_| again("user and password".to_owned()))?;
-        value.set_sensitive(true);
-        request = request.header(AUTHORIZATION, value);
+        request = request.header(AUTHORIZATION, basic(userinfo).map_err(again)?);
+    }
+    if let Some(value) = asks_proxy.and_then(Proxy::authorization) {
+        request = request.header(PROXY_AUTHORIZATION, value);
     }
     for (name, value) in headers.iter().chain(source.headers_for(url)) {
         request = request.header(name, value);
@@ -109,7 +116,11 @@ async fn ask(
     let request = request
         .body(Empty::<Bytes>::new())
         .map_err(|_| Problem::Final(SourceError::Url("it makes no request".to_owned())))?;
-    let stream = connect(source, connector, url).await?;
+    let stream = match proxy {
+        Some(proxy) => through(source, url, proxy).await?,
+        None => direct(source, url).await?,
+    };
+    let stream = if url.is_tls() { encrypted(connector, url, stream).await? } else { stream };
     let mut http = hyper::client::conn::http1::Builder::new();
     http.max_buf_size(READ_BYTES);
     let (mut sender, connection) =
@@ -121,24 +132,76 @@ async fn ask(
     Ok(Answer { url: url.clone(), response, driver })
 }
 
-async fn connect(
-    source: &Source,
-    connector: &TlsConnector,
-    url: &ImageUrl,
-) -> Result<Box<dyn Stream>, Problem> {
-    let again = |problem: String| Problem::Again(problem);
+/// A connection to the mirror.
+async fn direct(source: &Source, url: &ImageUrl) -> Result<Box<dyn Stream>, Problem> {
     let address = resolve(source, url).await?;
     source
         .hosts
         .judge(url.host(), address.ip())
         .map_err(|problem| Problem::Final(SourceError::Host { url: url.masked(), problem }))?;
-    let stream = tokio::time::timeout(source.limits.connect, TcpStream::connect(address))
-        .await
-        .map_err(|_| again(format!("no connection to {address}")))?
-        .map_err(|error| again(format!("cannot connect to {address}: {error}")))?;
-    if !url.is_tls() {
-        return Ok(Box::new(stream));
+    Ok(Box::new(connect(source, address).await?))
+}
+
+/// A connection to a proxy; for TLS, one through it to the mirror. Where the proxy is, is the operator's word.
+async fn through(source: &Source, url: &ImageUrl, proxy: &Proxy) -> Result<Box<dyn Stream>, Problem> {
+    source
+        .hosts
+        .judge_for_proxy(url.host())
+        .map_err(|problem| Problem::Final(SourceError::Host { url: url.masked(), problem }))?;
+    let of_proxy = |problem: Problem| match problem {
+        Problem::Again(problem) => Problem::Again(format!("proxy {}: {problem}", proxy.url())),
+        problem @ Problem::Final(_) => problem,
+    };
+    let address = resolve(source, proxy.url()).await.map_err(of_proxy)?;
+    let stream = connect(source, address).await.map_err(of_proxy)?;
+    match url.is_tls() {
+        true => Ok(Box::new(tunnel(stream, url, proxy).await.map_err(of_proxy)?)),
+        false => Ok(Box::new(stream)),
     }
+}
+
+/// The way through a proxy (RFC 9110, section 9.3.6).
+async fn tunnel(stream: TcpStream, url: &ImageUrl, proxy: &Proxy) -> Result<TokioIo<Upgraded>, Problem> {
+    let again = |problem: String| Problem::Again(problem);
+    let mut request =
+        Request::builder().method(Method::CONNECT).uri(url.authority()).header(HOST, url.authority());
+    if let Some(value) = proxy.authorization() {
+        request = request.header(PROXY_AUTHORIZATION, value);
+    }
+    let request = request
+        .body(Empty::<Bytes>::new())
+        .map_err(|_| Problem::Final(SourceError::Url("it makes no request to a proxy".to_owned())))?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| again(error.to_string()))?;
+    // It ends with the tunnel, or with the sender where there is none.
+    tokio::spawn(connection.with_upgrades());
+    let response = sender.send_request(request).await.map_err(|error| again(cause(&error)))?;
+    if !response.status().is_success() {
+        let status = response.status();
+        // What it refuses it refuses again; what it does not reach it may reach later.
+        if !status.is_client_error() {
+            return Err(again(format!("it answered {}", status.as_u16())));
+        }
+        let problem = format!("the proxy {} answered {}", proxy.url(), status.as_u16());
+        return Err(Problem::Final(SourceError::Fetch { url: url.masked(), problem }));
+    }
+    let upgraded = upgrade::on(response).await.map_err(|error| again(cause(&error)))?;
+    Ok(TokioIo::new(upgraded))
+}
+
+async fn connect(source: &Source, address: SocketAddr) -> Result<TcpStream, Problem> {
+    tokio::time::timeout(source.limits.connect, TcpStream::connect(address))
+        .await
+        .map_err(|_| Problem::Again(format!("no connection to {address}")))?
+        .map_err(|error| Problem::Again(format!("cannot connect to {address}: {error}")))
+}
+
+async fn encrypted(
+    connector: &TlsConnector,
+    url: &ImageUrl,
+    stream: Box<dyn Stream>,
+) -> Result<Box<dyn Stream>, Problem> {
     let host = url.host().trim_end_matches('.');
     let name = ServerName::try_from(host.to_owned())
         .map_err(|error| Problem::Final(SourceError::Url(error.to_string())))?;
@@ -150,7 +213,7 @@ async fn connect(
                 let problem = sentence(refused, host, url.port());
                 Err(Problem::Final(SourceError::Fetch { url: url.masked(), problem }))
             }
-            None => Err(again(format!("TLS with {host}: {error}"))),
+            None => Err(Problem::Again(format!("TLS with {host}: {error}"))),
         },
     }
 }
@@ -166,25 +229,4 @@ async fn resolve(source: &Source, url: &ImageUrl) -> Result<SocketAddr, Problem>
 pub(super) fn cause(error: &hyper::Error) -> String {
     let source = std::error::Error::source(error);
     source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
-}
-
-/// User and password without percent-encoding.
-fn decoded(userinfo: &str) -> Vec<u8> {
-    let bytes = userinfo.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let pair = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok());
-        match (bytes[at], pair.and_then(|pair| u8::from_str_radix(pair, 16).ok())) {
-            (b'%', Some(byte)) => {
-                out.push(byte);
-                at += 3;
-            }
-            (byte, _) => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    out
 }

@@ -41,7 +41,7 @@ impl Host {
         Ok(Host::Name(format!("{dot}{}", name.to_ascii_lowercase())))
     }
 
-    fn names(&self, host: &str) -> bool {
+    pub(crate) fn names(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         match self {
             Host::Name(name) if name.starts_with('.') => host.ends_with(name.as_str()),
@@ -95,6 +95,18 @@ impl Hosts {
             return Ok(());
         }
         Err(format!("{at} is not in {SETTING}"))
+    }
+
+    /// Whether `host` may be asked through a proxy, which resolves it: a name has to be among the rules by its name.
+    ///
+    /// # Errors
+    /// Why not, with the setting.
+    pub fn judge_for_proxy(&self, host: &str) -> Result<(), String> {
+        match host.parse::<IpAddr>() {
+            Ok(address) => self.judge(host, address),
+            Err(_) if self.rules.is_empty() || self.rules.iter().any(|rule| rule.names(host)) => Ok(()),
+            Err(_) => Err(format!("{host} is not in {SETTING} by its name, and a proxy resolves it")),
+        }
     }
 
     /// What can be said of `host` before it is resolved: whether [`Hosts::judge`] could allow it.
@@ -151,6 +163,23 @@ mod tests {
             rules: rules.iter().map(|text| Host::parse(text).expect(text)).collect(),
             never: never.iter().map(|text| text.parse().expect(text)).collect(),
         }
+    }
+
+    #[test]
+    fn through_a_proxy_a_name_is_judged_by_itself() {
+        for (rules, host, allowed) in [
+            (&[][..], "a", true),
+            (&[], "192.0.2.1", true),
+            (&[], "127.0.0.1", false),
+            (&["a"], "A", true),
+            (&["a"], "b", false),
+            (&["192.0.2.0/24"], "a", false),
+            (&["192.0.2.0/24"], "192.0.2.1", true),
+        ] {
+            let judged = hosts(rules, &[]).judge_for_proxy(host);
+            assert_eq!(judged.is_ok(), allowed, "{rules:?} {host}: {judged:?}");
+        }
+        assert!(hosts(&[], &["192.0.2.0/24"]).judge_for_proxy("192.0.2.1").is_err());
     }
 
     #[test]

@@ -6,15 +6,19 @@
 //!                                                       Range where a connection breaks ──▶ Receiver
 //! ```
 //!
+//! With a proxy the host is judged by its name or address alone, and the proxy is connected to.
+//!
 //! Secrets of a URL are shown nowhere. What is absent: images, disks, protocol types of Ironic.
 
 pub mod checksum;
 mod connection;
+mod credentials;
 pub mod digest;
 mod error;
 mod fetch;
 mod hosts;
 mod names;
+mod proxy;
 mod ranges;
 mod source;
 mod trust;
@@ -27,6 +31,7 @@ pub use error::SourceError;
 pub use fetch::{Fetch, Head, Receiver, fetch, fetch_small};
 pub use hosts::{Host, Hosts};
 pub use hyper::body::Bytes;
+pub use proxy::{NoProxy, Proxies, Proxy};
 pub use ranges::Ranges;
 pub use source::{Limits, RequestHeaders, Source};
 pub use trust::{Pins, Signers, Trust, authorities, pin};

@@ -2,6 +2,7 @@
 
 use crate::error::SourceError;
 use crate::hosts::Hosts;
+use crate::proxy::Proxies;
 use crate::trust::Trust;
 use crate::url::ImageUrl;
 use crate::verifier::client_config;
@@ -55,6 +56,8 @@ pub struct Source {
     pub trust: Trust,
     /// Which hosts may be asked, also after a redirect.
     pub hosts: Hosts,
+    /// Through which proxies.
+    pub proxies: Proxies,
     /// How long and how often.
     pub limits: Limits,
     /// Headers that only the hosts of `url` and `copies` get: after a redirect to another one they are left out.
@@ -88,8 +91,7 @@ impl Source {
     #[must_use]
     pub fn of_another_file(&self, url: ImageUrl) -> Self {
         let limits = Limits { patience: Duration::ZERO, ..self.limits.clone() };
-        let (trust, hosts) = (self.trust.clone(), self.hosts.clone());
-        Self { url, copies: Vec::new(), trust, hosts, limits, headers: RequestHeaders::default() }
+        Self { url, copies: Vec::new(), limits, headers: RequestHeaders::default(), ..self.clone() }
     }
 
     /// What a request to `url` has in addition.
@@ -121,6 +123,7 @@ mod tests {
             copies: vec![url("https://copy:1/x")],
             trust: Trust::default(),
             hosts: Hosts::default(),
+            proxies: Proxies::default(),
             limits: Limits::default(),
             headers: RequestHeaders::of([("x-token", "secret")]).expect("headers"),
         };

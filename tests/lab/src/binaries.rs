@@ -50,3 +50,13 @@ pub fn image_dir() -> Result<PathBuf> {
     }
     Ok(dir)
 }
+
+/// The directory of an iPXE that has IPv6, below [`image_dir`].
+///
+/// # Errors
+/// When it is not there.
+pub fn ipxe_dir() -> Result<PathBuf> {
+    let dir = image_dir()?.join("ipxe");
+    ensure!(dir.join("snponly.efi").is_file(), "{} is missing: run cargo xtask image --ipxe", dir.display());
+    Ok(dir)
+}

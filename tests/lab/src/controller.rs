@@ -1,6 +1,6 @@
 //! The controller under test, as its own process with its own configuration, and callers of its API.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ pub struct ControllerConfig {
     /// Address on the bridge: the nodes' way to the API (TLS) and to the boot services. Without one
     /// there are no boot services and the API is on loopback alone.
     pub address: Option<Ipv4Addr>,
+    /// Address of IPv6 there, which nodes and BMCs can use as well, or alone.
+    pub ipv6_address: Option<Ipv6Addr>,
     /// Whether it gives nodes their addresses and boot loaders (DHCP, TFTP).
     pub dhcp: bool,
     /// Directory of kernel and initramfs, where they are not the image's own.
@@ -44,26 +46,27 @@ pub struct Controller {
 
 impl ControllerConfig {
     fn text(&self) -> Result<String> {
+        let addresses = self.address.map(IpAddr::V4).into_iter().chain(self.ipv6_address.map(IpAddr::V6));
+        let addresses: Vec<IpAddr> = addresses.collect();
         let mut listen = vec!["127.0.0.1:6385".to_owned()];
+        listen.extend(addresses.iter().map(|address| SocketAddr::new(*address, 6385).to_string()));
         let mut boot = String::new();
-        if let Some(address) = self.address {
-            listen.push(format!("{address}:6385"));
+        if let Some(first) = addresses.first() {
             let image = self.image.clone().map_or_else(image_dir, Ok)?;
-            let [a, b, c, _] = address.octets();
             let ca = self.mirror_ca();
             let ca = if ca.is_file() { format!("ca_file = {ca:?}\n") } else { String::new() };
             // The extra lines that follow may be of [boot].
             boot = format!(
-                "[images]\nhosts = [\"{address}\"]\n{ca}\
-                 [boot]\nenabled = true\naddress = \"{address}\"\ninterface = \"br0\"\n\
+                "[images]\nhosts = [\"{first}\"]\n{ca}\
+                 [boot]\nenabled = true\ninterface = \"br0\"\n\
                  kernel = {:?}\ninitramfs = {:?}\nrescue = {:?}\nmedium_loader_dir = {:?}\n\
-                 consoles = [\"ttyS0\"]\ndhcp = {:?}\ntftp = {}\ndhcp_first = \"{a}.{b}.{c}.100\"\ndhcp_last = \"{a}.{b}.{c}.199\"\n",
+                 consoles = [\"ttyS0\"]\ntftp = {}\n{}",
                 image.join("vmlinuz"),
                 image.join("initramfs"),
                 image.join("rescue"),
                 image.join("medium"),
-                if self.dhcp { "server" } else { "off" },
                 self.dhcp,
+                self.addresses(),
             );
         }
         let (state, ca, extra) = (self.dir.join("state"), self.bmc_ca(), &self.extra);
@@ -71,6 +74,24 @@ impl ControllerConfig {
             "state_dir = {state:?}\nhost = \"lab\"\n[api]\nlisten = {listen:?}\n\
              [bmc]\nca_directory = {ca:?}\n{boot}{extra}"
         ))
+    }
+
+    /// The settings of `[boot]` for each address.
+    fn addresses(&self) -> String {
+        let mut lines = String::new();
+        if let Some(address) = self.address {
+            let [a, b, c, _] = address.octets();
+            let dhcp = if self.dhcp { "server" } else { "off" };
+            lines += &format!(
+                "address = \"{address}\"\ndhcp = {dhcp:?}\ndhcp_first = \"{a}.{b}.{c}.100\"\ndhcp_last = \"{a}.{b}.{c}.199\"\n"
+            );
+        }
+        if let Some(address) = self.ipv6_address {
+            // Next to DHCP of IPv4 it is not served.
+            let dhcpv6 = self.dhcp && self.address.is_none();
+            lines += &format!("ipv6_address = \"{address}\"\ndhcpv6 = {dhcpv6}\n");
+        }
+        lines
     }
 
     /// Directory of the files that `redfish_verify_ca` names.

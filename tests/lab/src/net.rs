@@ -194,6 +194,14 @@ impl Bridge {
         ip(&["address", "add", address, "dev", &self.name])
     }
 
+    /// Gives the bridge another address of IPv6, which can be used at once: no other host is asked whether it has it.
+    ///
+    /// # Errors
+    /// As [`Bridge::add_address`].
+    pub fn add_address_at_once(&self, address: &str) -> Result<()> {
+        ip(&["address", "add", address, "dev", &self.name, "nodad"])
+    }
+
     /// Makes a tap on the bridge for a machine's NIC.
     ///
     /// # Errors
@@ -218,6 +226,14 @@ pub fn route(network: &str, router: &str) -> Result<()> {
 /// When it may not.
 pub fn forward() -> Result<()> {
     std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").context("cannot switch forwarding on")
+}
+
+/// The same of IPv6.
+///
+/// # Errors
+/// As [`forward`].
+pub fn forward_ipv6() -> Result<()> {
+    std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1").context("cannot switch forwarding on")
 }
 
 /// Local ports of the current namespace's UDP sockets.

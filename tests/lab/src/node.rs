@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use crate::disk::{Bus, DiskSpec};
+use crate::trunk::TrunkNic;
 use crate::uefi_variables::{self, SecureBootKeys};
 
 /// UEFI firmware of Debian's `ovmf`, without Secure Boot.
@@ -57,6 +58,8 @@ pub struct NodeSpec {
     pub mac: String,
     /// Tap of the NIC; it must exist.
     pub tap: String,
+    /// NICs at ports with tagged frames, instead of that one.
+    pub trunk: Vec<TrunkNic>,
     /// Disks in the order of their numbers.
     pub disks: Vec<DiskSpec>,
     /// Directory of its own: serial console, sockets, UEFI variables.
@@ -89,6 +92,7 @@ impl NodeSpec {
             memory_mib: 256,
             mac: mac.to_owned(),
             tap: tap.to_owned(),
+            trunk: Vec::new(),
             disks: Vec::new(),
             dir,
             cd_bus: CdBus::default(),
@@ -178,16 +182,8 @@ impl NodeSpec {
             &format!("unix:{},server=on,wait=off", self.qmp_socket().display()),
             "-device",
             "virtio-rng-pci",
-            "-netdev",
-            &format!("tap,id=net0,ifname={},script=no,downscript=no", self.tap),
         ]);
-        let place = if matches!(boot, Boot::Disks | Boot::Cd) { BOOT_LAST } else { BOOT_FIRST };
-        let rom = if self.firmware == Firmware::Uefi { ",romfile=" } else { "" };
-        let mac = &self.mac;
-        args.extend(words(&[
-            "-device",
-            &format!("virtio-net-pci,id={NIC},netdev=net0,mac={mac},bootindex={place}{rom}"),
-        ]));
+        args.extend(self.nic_args(boot));
         if self.firmware.is_uefi() {
             let variables = self.uefi_variables();
             let code = if self.secure_boot.is_some() { OVMF_SECURE_CODE } else { OVMF_CODE };
@@ -219,6 +215,26 @@ impl NodeSpec {
             args.extend(self.cd_args(boot, cd, sata.next().unwrap_or(0)));
         }
         args.extend(self.extra.iter().cloned());
+        args
+    }
+
+    fn nic_args(&self, boot: Boot) -> Vec<String> {
+        let place = if matches!(boot, Boot::Disks | Boot::Cd) { BOOT_LAST } else { BOOT_FIRST };
+        let rom = if self.firmware == Firmware::Uefi { ",romfile=" } else { "" };
+        let tap = format!("tap,id=net0,ifname={},script=no,downscript=no", self.tap);
+        let cables = match self.trunk.as_slice() {
+            [] => vec![(self.mac.as_str(), tap)],
+            nics => {
+                (0..).zip(nics).map(|(at, nic)| (nic.mac.as_str(), nic.netdev(&format!("net{at}")))).collect()
+            }
+        };
+        let mut args = Vec::new();
+        for (at, (mac, cable)) in cables.into_iter().enumerate() {
+            // The first one is NIC; firmware boots from no other.
+            let place = if at == 0 { format!(",bootindex={place}") } else { String::new() };
+            let device = format!("virtio-net-pci,id=nic{at},netdev=net{at},mac={mac}{place}{rom}");
+            args.extend(words(&["-netdev", &cable, "-device", &device]));
+        }
         args
     }
 
@@ -292,6 +308,20 @@ mod tests {
         assert!(nic(&spec.qemu_args(Boot::Pxe, None)).contains("bootindex=1"));
         assert!(nic(&spec.qemu_args(Boot::Disks, None)).contains("bootindex=1000"));
         assert!(!nic(&spec.qemu_args(Boot::Pxe, None)).contains("romfile="));
+    }
+
+    #[test]
+    fn nics_of_a_trunk_stand_in_the_place_of_the_tap() {
+        let trunk = TrunkNic::all(&["52:54:00:00:00:01", "52:54:00:00:00:02"]);
+        let args = NodeSpec { trunk, ..spec(Firmware::Uefi) }.qemu_args(Boot::Cd, None);
+        let nics: Vec<&String> = args.iter().filter(|a| a.starts_with("virtio-net-pci")).collect();
+        assert_eq!(
+            nics[0],
+            "virtio-net-pci,id=nic0,netdev=net0,mac=52:54:00:00:00:01,bootindex=1000,romfile="
+        );
+        assert_eq!(nics[1], "virtio-net-pci,id=nic1,netdev=net1,mac=52:54:00:00:00:02,romfile=");
+        assert!(args.contains(&"socket,id=net1,udp=127.0.0.1:22002,localaddr=127.0.0.1:21002".to_owned()));
+        assert!(!args.iter().any(|a| a.contains("tap0")));
     }
 
     #[test]

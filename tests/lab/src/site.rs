@@ -1,7 +1,7 @@
 //! A whole site in a few lines: a network, a controller, and nodes behind BMCs.
 
 use std::future::Future;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -23,6 +23,14 @@ pub const ROUTED: &str = "172.23.0.0/24";
 pub const ROUTER: Ipv4Addr = Ipv4Addr::new(172, 23, 0, 1);
 /// The router on the controller's network.
 const NEAR: Ipv4Addr = Ipv4Addr::new(172, 22, 0, 254);
+/// The controller's address on the bridge in [`Site::ipv6`] and [`Site::routed_ipv6`].
+pub const ADDRESS_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x22, 0, 0, 0, 0, 0, 1);
+/// The network of its nodes.
+pub const ROUTED_IPV6: &str = "fd00:23::/64";
+/// Their router.
+pub const ROUTER_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x23, 0, 0, 0, 0, 0, 1);
+/// The router on the controller's network.
+const NEAR_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x22, 0, 0, 0, 0, 0, 0xfe);
 /// User of every BMC here.
 pub const BMC_USER: &str = "admin";
 /// Password of every BMC here.
@@ -91,7 +99,28 @@ impl Site {
         let bridge = Bridge::create("br0", &format!("{ADDRESS}/24"))?;
         let address = Some(ADDRESS);
         let (dir, extra) = (dir.to_owned(), extra.to_owned());
-        let config = ControllerConfig { dir: dir.clone(), address, dhcp: true, image, extra };
+        let config =
+            ControllerConfig { dir: dir.clone(), address, ipv6_address: None, dhcp: true, image, extra };
+        let controller = Controller::start(config).await?;
+        Ok(Self { dir, timeline: Timeline::default(), controller, bridge, nodes: 0, _router: None })
+    }
+
+    /// A bridge without IPv4, and the controller with its boot services on it, at [`ADDRESS_IPV6`].
+    ///
+    /// # Errors
+    /// When a part does not start.
+    pub async fn ipv6(dir: &Path, extra: &str) -> Result<Self> {
+        let bridge = Bridge::plain("br0")?;
+        bridge.add_address_at_once(&format!("{ADDRESS_IPV6}/64"))?;
+        let (dir, extra) = (dir.to_owned(), extra.to_owned());
+        let config = ControllerConfig {
+            dir: dir.clone(),
+            address: None,
+            ipv6_address: Some(ADDRESS_IPV6),
+            dhcp: true,
+            image: None,
+            extra,
+        };
         let controller = Controller::start(config).await?;
         Ok(Self { dir, timeline: Timeline::default(), controller, bridge, nodes: 0, _router: None })
     }
@@ -102,6 +131,23 @@ impl Site {
     /// # Errors
     /// When a part does not start.
     pub async fn routed(dir: &Path, name: &str, extra: &str) -> Result<Self> {
+        Self::routed_with(dir, name, None, extra).await
+    }
+
+    /// As [`Site::routed`], where nodes, router and controller have IPv6, too: [`ADDRESS_IPV6`], [`ROUTED_IPV6`].
+    ///
+    /// # Errors
+    /// When a part does not start.
+    pub async fn routed_ipv6(dir: &Path, name: &str, extra: &str) -> Result<Self> {
+        Self::routed_with(dir, name, Some(ADDRESS_IPV6), extra).await
+    }
+
+    async fn routed_with(
+        dir: &Path,
+        name: &str,
+        ipv6_address: Option<Ipv6Addr>,
+        extra: &str,
+    ) -> Result<Self> {
         let router = Netns::create(name)?;
         let near = Bridge::create("br0", &format!("{ADDRESS}/24"))?;
         let bridge = Bridge::plain("br1")?;
@@ -109,9 +155,24 @@ impl Site {
         bridge.connect(&router, "far", &format!("{ROUTER}/24"))?;
         router.run(net::forward)?;
         net::route(ROUTED, &NEAR.to_string())?;
+        if let Some(address) = ipv6_address {
+            near.add_address_at_once(&format!("{address}/64"))?;
+            router.run(|| {
+                net::forward_ipv6()?;
+                Bridge::named("near").add_address_at_once(&format!("{NEAR_IPV6}/64"))?;
+                Bridge::named("far").add_address_at_once(&format!("{ROUTER_IPV6}/64"))
+            })?;
+            net::route(ROUTED_IPV6, &NEAR_IPV6.to_string())?;
+        }
         let (dir, extra) = (dir.to_owned(), extra.to_owned());
-        let config =
-            ControllerConfig { dir: dir.clone(), address: Some(ADDRESS), dhcp: false, image: None, extra };
+        let config = ControllerConfig {
+            dir: dir.clone(),
+            address: Some(ADDRESS),
+            ipv6_address,
+            dhcp: false,
+            image: None,
+            extra,
+        };
         let controller = Controller::start(config).await?;
         Ok(Self { dir, timeline: Timeline::default(), controller, bridge, nodes: 0, _router: Some(router) })
     }

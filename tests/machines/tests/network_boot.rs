@@ -94,7 +94,7 @@ async fn serve(timeline: &Timeline, image: PathBuf, stop: CancellationToken) -> 
         serving,
         tftp.run(stop.clone()),
         dhcp.run(stop.clone()),
-        boot::ra::serve("br0", stop.clone()),
+        boot::ra::serve("br0", None, stop.clone()),
     )?;
     Ok(())
 }

@@ -8,6 +8,10 @@ use fs_err as fs;
 
 use crate::{deps, sh};
 
+/// Where other releases come from, and whose keys sign them (Debian package debian-archive-keyring).
+const MIRROR: &str = "http://deb.debian.org/debian";
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
 /// An unpacked package.
 pub struct Package {
     /// Its name.
@@ -44,72 +48,119 @@ impl Package {
 
 /// The version that apt would install, from the cache under `work` or through apt.
 pub fn fetch(work: &Path, name: &str) -> Result<Package> {
-    let offer = match offer(name) {
-        Ok(offer) => offer,
-        Err(_) => {
-            deps::update()?;
-            offer(name)?
-        }
-    };
-    let tree = work.join(&offer.sha256[..16]);
-    if !tree.exists() {
-        unpack(work, name, &offer, &tree)?;
+    Lists::own().fetch(work, name)
+}
+
+/// Lists of packages: this system's, or another release's.
+pub struct Lists {
+    /// Options of apt.
+    options: Vec<String>,
+}
+
+impl Lists {
+    /// This system's.
+    pub fn own() -> Self {
+        Self { options: Vec::new() }
     }
-    Ok(Package { name: name.to_owned(), version: offer.version, sha256: offer.sha256, tree })
+
+    /// Those of another release of Debian, kept below `work`. The system's stay as they are.
+    pub fn of_release(work: &Path, release: &str) -> Result<Self> {
+        let dir = work.join(release);
+        fs::create_dir_all(dir.join("lists/partial"))?;
+        fs::create_dir_all(dir.join("cache/archives/partial"))?;
+        let sources = dir.join("sources.list");
+        fs::write(&sources, format!("deb [signed-by={KEYRING}] {MIRROR} {release} main\n"))?;
+        let dir = dir.display();
+        let options = [
+            format!("Dir::Etc::sourcelist={}", sources.display()),
+            "Dir::Etc::sourceparts=-".to_owned(),
+            format!("Dir::State::lists={dir}/lists"),
+            format!("Dir::Cache={dir}/cache"),
+        ];
+        Ok(Self { options: options.to_vec() })
+    }
+
+    /// The version that apt would install, from the cache under `work` or through apt.
+    pub fn fetch(&self, work: &Path, name: &str) -> Result<Package> {
+        let offer = match self.offer(name) {
+            Ok(offer) => offer,
+            Err(_) => {
+                self.update()?;
+                self.offer(name)?
+            }
+        };
+        let tree = work.join(&offer.sha256[..16]);
+        if !tree.exists() {
+            self.unpack(work, name, &offer, &tree)?;
+        }
+        Ok(Package { name: name.to_owned(), version: offer.version, sha256: offer.sha256, tree })
+    }
+
+    fn apt(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        // apt would drop to the user _apt, which cannot write here, and complain.
+        command.args(["-q", "-o", "APT::Sandbox::User=root"]);
+        command.args(self.options.iter().flat_map(|option| ["-o", option.as_str()]));
+        command
+    }
+
+    /// The system's need its administrator.
+    fn update(&self) -> Result<()> {
+        if self.options.is_empty() { deps::update() } else { sh::run(self.apt("apt-get").arg("update")) }
+    }
+
+    fn offer(&self, package: &str) -> Result<Offer> {
+        let text = sh::output(self.apt("apt-cache").args(["show", "--no-all-versions", package]))?;
+        let field = |name: &str| {
+            let prefix = format!("{name}: ");
+            text.lines()
+                .find_map(|line| line.strip_prefix(&prefix))
+                .map(str::to_owned)
+                .with_context(|| format!("apt-cache show {package} has no {name}"))
+        };
+        let sha256 = field("SHA256")?;
+        ensure!(sha256.len() == 64, "{package}: {sha256:?} is no SHA-256");
+        Ok(Offer { version: field("Version")?, sha256 })
+    }
+
+    fn unpack(&self, work: &Path, package: &str, offer: &Offer, tree: &Path) -> Result<()> {
+        let download = work.join("download");
+        if download.exists() {
+            fs::remove_dir_all(&download)?;
+        }
+        fs::create_dir_all(&download)?;
+        println!("downloading {package} {}", offer.version);
+        let wanted = format!("{package}={}", offer.version);
+        let get = || {
+            let mut command = self.apt("apt-get");
+            command.current_dir(&download).args(["download", &wanted]);
+            command
+        };
+        if !sh::succeeds(&mut get()) {
+            self.update()?;
+            sh::run(&mut get())?;
+        }
+        let deb = single_file(&download)?;
+        let bytes = fs::read(&deb)?;
+        let found = sh::sha256(&bytes);
+        if found != offer.sha256 {
+            bail!("{} has SHA-256 {found}, Debian's list says {}", deb.display(), offer.sha256);
+        }
+        // Unpacked under another name and renamed, so that an existing tree is complete.
+        let part = tree.with_extension("part");
+        if part.exists() {
+            fs::remove_dir_all(&part)?;
+        }
+        sh::run(Command::new("dpkg").arg("-x").arg(&deb).arg(&part))?;
+        fs::rename(&part, tree)?;
+        Ok(fs::remove_dir_all(&download)?)
+    }
 }
 
 /// What apt would download.
 struct Offer {
     version: String,
     sha256: String,
-}
-
-fn offer(package: &str) -> Result<Offer> {
-    let text = sh::output(Command::new("apt-cache").args(["show", "--no-all-versions", package]))?;
-    let field = |name: &str| {
-        let prefix = format!("{name}: ");
-        text.lines()
-            .find_map(|line| line.strip_prefix(&prefix))
-            .map(str::to_owned)
-            .with_context(|| format!("apt-cache show {package} has no {name}"))
-    };
-    let sha256 = field("SHA256")?;
-    ensure!(sha256.len() == 64, "{package}: {sha256:?} is no SHA-256");
-    Ok(Offer { version: field("Version")?, sha256 })
-}
-
-fn unpack(work: &Path, package: &str, offer: &Offer, tree: &Path) -> Result<()> {
-    let download = work.join("download");
-    if download.exists() {
-        fs::remove_dir_all(&download)?;
-    }
-    fs::create_dir_all(&download)?;
-    println!("downloading {package} {}", offer.version);
-    let wanted = format!("{package}={}", offer.version);
-    let get = || {
-        // apt would drop to the user _apt, which cannot write here, and complain.
-        let mut command = Command::new("apt-get");
-        command.current_dir(&download).args(["-q", "-o", "APT::Sandbox::User=root", "download", &wanted]);
-        command
-    };
-    if !sh::succeeds(&mut get()) {
-        deps::update()?;
-        sh::run(&mut get())?;
-    }
-    let deb = single_file(&download)?;
-    let bytes = fs::read(&deb)?;
-    let found = sh::sha256(&bytes);
-    if found != offer.sha256 {
-        bail!("{} has SHA-256 {found}, Debian's list says {}", deb.display(), offer.sha256);
-    }
-    // Unpacked under another name and renamed, so that an existing tree is complete.
-    let part = tree.with_extension("part");
-    if part.exists() {
-        fs::remove_dir_all(&part)?;
-    }
-    sh::run(Command::new("dpkg").arg("-x").arg(&deb).arg(&part))?;
-    fs::rename(&part, tree)?;
-    Ok(fs::remove_dir_all(&download)?)
 }
 
 fn single_file(dir: &Path) -> Result<PathBuf> {

@@ -12,9 +12,16 @@ const NAME: &str = "(anneal.obeys)";
 const MEDIUM: &str = "(boot medium)";
 
 /// Parameters that differ from boot to boot, as the controller writes them (`boot::boot_parameters`, and where an inventory goes). A
-/// medium sets no others: each must be harmless from a stranger.
-const VARYING: [&str; 5] =
-    ["ipa-api-url", "anneal.pin", "anneal.boot-nonce", "anneal.dns", "ipa-inspection-callback-url"];
+/// medium sets no others: each must be harmless from a stranger. Time servers choose the time, by which the certificates of mirrors are
+/// judged, as the firmware's clock does otherwise. Controllers are known by their fingerprints, which have no dates.
+const VARYING: [&str; 6] = [
+    "ipa-api-url",
+    "anneal.pin",
+    "anneal.boot-nonce",
+    "anneal.dns",
+    "ipa-ntp-server",
+    "ipa-inspection-callback-url",
+];
 
 type Parameters = Vec<(String, String)>;
 

@@ -62,6 +62,8 @@ const SETTINGS: &[Setting] = &[
     Setting { flag: "(anneal.discovery-after)", kernel: &["anneal.discovery-after"], value: Value::One },
     // Of the ramdisk alone: what DHCP says comes first.
     Setting { flag: "(anneal.dns)", kernel: &["anneal.dns"], value: Value::One },
+    // Of the ramdisk alone: the clock of another machine is not the agent's to set.
+    Setting { flag: "(ipa-ntp-server)", kernel: &["ipa-ntp-server"], value: Value::One },
     Setting { flag: "(BOOTIF)", kernel: &["BOOTIF"], value: Value::One },
 ];
 
@@ -77,7 +79,7 @@ pub(crate) const LEFT_ALONE: &[(&str, &str)] = &[
     ("ipa-disk-wait-attempts", WAITS),
     ("ipa-disk-wait-delay", WAITS),
     ("ipa-enable-discard-erase", "discard is used where the device promises zeroes, and read back in full"),
-    ("ipa-enable-vlan-interfaces", "no VLANs are set up"),
+    ("ipa-enable-vlan-interfaces", "VLANs are those of the boot medium's `network_data`"),
     (
         "ipa-guard-special-filesystems",
         "always guarded; per node `driver_internal_info.wipe_special_filesystems`, per step the argument `despite`",
@@ -98,7 +100,6 @@ pub(crate) const LEFT_ALONE: &[(&str, &str)] = &[
     ("ipa-ironic-api-version", "what the API offers is always asked for"),
     ("ipa-lookup-interval", "1 s at first, then longer, as ironic-python-agent by default"),
     ("ipa-network-interface", "the address is that of the connection to the controller"),
-    ("ipa-ntp-server", "the clock is left alone"),
     ("ipa-tls-certificate-curve", TLS),
     ("ipa-tls-cipher-suites", TLS),
     ("ipa-tls-min-version", TLS),

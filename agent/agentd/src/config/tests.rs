@@ -133,26 +133,53 @@ fn what_a_medium_says_to_a_signed_ramdisk_is_limited() {
     }
     assert!(signed(PIN, "{").map(|_| ()).expect_err("damaged").to_string().contains("damaged"));
     let nonce = "c0".repeat(32);
-    let varying = format!("anneal.boot-nonce={nonce} anneal.dns=192.0.2.2");
+    let varying = format!("anneal.boot-nonce={nonce} anneal.dns=192.0.2.2 ipa-ntp-server=ntp.example");
     let config = signed(PIN, &medium(&varying)).expect("valid");
     assert!(config.boot_nonce.is_some_and(|known| known.matches(&nonce)));
-    assert_eq!(config.name_servers, [Ipv4Addr::new(192, 0, 2, 2)]);
-    let networked = r#"{"parameters":"ipa-api-url=https://192.0.2.1","network":{"interfaces":[]}}"#;
-    assert!(signed(PIN, networked).expect("valid").network.is_some());
+    assert_eq!(config.servers.dns, [IpAddr::from([192, 0, 2, 2])]);
+    assert_eq!(config.servers.ntp, ["ntp.example"]);
+    assert_eq!(
+        config.trust,
+        Some(Trust::Pins(vec![PIN.parse().expect("a pin")])),
+        "whom it obeys stays the same"
+    );
+    let networked = r#"{"parameters":"ipa-api-url=https://192.0.2.1","network":{"interfaces":[{"mac":"52:54:00:00:00:01",
+        "addresses":[],"slaac":true,"vlans":[{"id":7,"mac":"52:54:00:00:00:01","addresses":[{"ip":"2001:db8::5","prefix":64}]}]}],
+        "ntp":["2001:db8::3"]}}"#;
+    let network = signed(PIN, networked).expect("valid").network.expect("a network");
+    assert!(
+        network.interfaces[0].ip.slaac && network.interfaces[0].vlans[0].id == 7 && network.ntp.len() == 1
+    );
 }
 
 #[test]
 fn name_servers_are_addresses_of_the_kernel_command_line() {
     let of = |line: &str| ramdisk(&format!("ipa-api-url=http://192.0.2.1 {line}"));
-    assert_eq!(of("").expect("valid").name_servers, [] as [Ipv4Addr; 0]);
-    let config = of("anneal.dns=192.0.2.2,192.0.2.3").expect("valid");
-    assert_eq!(config.name_servers, [Ipv4Addr::new(192, 0, 2, 2), Ipv4Addr::new(192, 0, 2, 3)]);
+    assert_eq!(of("").expect("valid").servers.dns, [] as [IpAddr; 0]);
+    let config = of("anneal.dns=192.0.2.2,2001:db8::3").expect("valid");
+    let named: Vec<String> = config.servers.dns.iter().map(ToString::to_string).collect();
+    assert_eq!(named, ["192.0.2.2", "2001:db8::3"]);
     assert!(config.ignored.is_empty());
     let problem = of("anneal.dns=dns.example").expect_err("a name").to_string();
     assert!(
-        problem.contains("anneal.dns") && problem.contains("\"dns.example\" is not an IPv4 address"),
+        problem.contains("anneal.dns") && problem.contains("\"dns.example\" is not an IP address"),
         "{problem}"
     );
+}
+
+#[test]
+fn router_advertisements_are_heard_where_a_controller_has_ipv6() {
+    let of = |urls: &str| ramdisk(&format!("ipa-api-url={urls}")).expect("valid").servers.has_ipv6_controller;
+    assert!(!of("http://192.0.2.1:6385,http://controller.example:6385"));
+    assert!(of("http://192.0.2.1:6385,http://[2001:db8::1]:6385"));
+}
+
+#[test]
+fn time_servers_are_names_or_addresses() {
+    let of = |value: &str| ramdisk(&format!("ipa-api-url=http://192.0.2.1 ipa-ntp-server={value}"));
+    assert_eq!(of("ntp.example,2001:db8::3").expect("valid").servers.ntp, ["ntp.example", "2001:db8::3"]);
+    let problem = of("a/b").expect_err("a path").to_string();
+    assert!(problem.contains("ipa-ntp-server"), "{problem}");
 }
 
 #[test]
@@ -170,11 +197,12 @@ fn kernel_parameters_passed_to_init_are_not_flags() {
 
 #[test]
 fn a_line_for_ironic_python_agent_is_understood_too() {
-    let config = ramdisk("ipa-api-url=http://192.0.2.1 ipa-insecure=1 ipa-debug=0 ipa-ntp-server=x nofb")
+    let config = ramdisk("ipa-api-url=http://192.0.2.1 ipa-insecure=1 ipa-debug=0 ipa-use-mdns=1 nofb")
         .expect("valid");
     assert!(config.ramdisk && !config.debug);
     assert_eq!(config.trust, Some(Trust::Insecure));
-    assert_eq!(config.ignored, ["ipa-ntp-server: the clock is left alone"]);
+    assert_eq!(config.ignored.len(), 1);
+    assert!(config.ignored[0].starts_with("ipa-use-mdns: "), "{:?}", config.ignored);
     assert_eq!((config.inspection, config.login_program), (None, None));
     assert_eq!(config.rescue_password_file, PathBuf::from("/etc/anneal/rescue-password"));
 }

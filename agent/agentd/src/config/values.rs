@@ -108,11 +108,21 @@ pub(super) fn listen(values: &Values, ramdisk: bool, tls: bool) -> Result<Socket
 }
 
 /// Name servers, for where DHCP names none.
-pub(super) fn name_servers(values: &Values) -> Result<Vec<Ipv4Addr>, ConfigError> {
+pub(super) fn name_servers(values: &Values) -> Result<Vec<IpAddr>, ConfigError> {
     const NAME: &str = "(anneal.dns)";
-    let address =
-        |text: &str| text.parse().map_err(|_| bad(NAME, format!("{text:?} is not an IPv4 address")));
+    let address = |text: &str| text.parse().map_err(|_| bad(NAME, format!("{text:?} is not an IP address")));
     words(last(values, NAME)).map(address).collect()
+}
+
+/// Names or addresses of time servers. ironic-python-agent takes one; a list is of ours.
+pub(super) fn time_servers(values: &Values) -> Result<Vec<String>, ConfigError> {
+    const NAME: &str = "(ipa-ntp-server)";
+    let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
+    let host = |text: &str| match text.len() <= 253 && text.bytes().all(is_host) {
+        true => Ok(text.to_owned()),
+        false => Err(bad(NAME, format!("{text:?} is neither a name nor an IP address"))),
+    };
+    words(last(values, NAME)).map(host).collect()
 }
 
 /// A port that can be advertised: not 0.

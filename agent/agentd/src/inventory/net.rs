@@ -28,7 +28,9 @@ pub fn interfaces(class: &Path) -> Vec<Interface> {
 
 fn interface(path: &Path) -> Option<Interface> {
     let device = path.join("device");
-    let mac_address = read(&path.join("address")).filter(|mac| mac.len() == 17 && mac != NO_MAC)?;
+    // A card in a bond shows the bond's address as its own.
+    let own = read(&path.join("bonding_slave/perm_hwaddr")).or_else(|| read(&path.join("address")));
+    let mac_address = own.filter(|mac| mac.len() == 17 && mac != NO_MAC)?;
     if !device.exists() || read(&path.join("type")).as_deref() != Some(ETHERNET) {
         return None;
     }
@@ -108,8 +110,13 @@ mod tests {
         make("an-test-nic", "52:54:00:AA:BB:CC", true);
         make("an-test-br", "52:54:00:00:00:01", false);
         make("an-test-lo", NO_MAC, true);
+        make("an-test-slave", "52:54:00:AA:BB:CC", true);
+        let slave = class.join("an-test-slave/bonding_slave");
+        fs::create_dir(&slave).expect("dir");
+        fs::write(slave.join("perm_hwaddr"), "52:54:00:aa:bb:dd\n").expect("address");
         let found = interfaces(&class);
-        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(found[1].mac_address, "52:54:00:aa:bb:dd", "the address of the card, not of its bond");
         assert_eq!(found[0].mac_address, "52:54:00:aa:bb:cc");
         assert_eq!(found[0].vendor.as_deref(), Some("0x8086"));
         assert_eq!(found[0].pci_address.as_deref(), Some("0000:00:03.0"));

@@ -67,7 +67,12 @@ struct Inner {
 impl Controller {
     /// Listen on a free port of loopback.
     pub async fn start(script: Script) -> Self {
-        let own = tls::own_certificate(IpAddr::V4(Ipv4Addr::LOCALHOST), "controller").expect("certificate");
+        Self::start_at(Ipv4Addr::LOCALHOST.into(), script).await
+    }
+
+    /// Listen on a free port of this address.
+    pub async fn start_at(address: IpAddr, script: Script) -> Self {
+        let own = tls::own_certificate(address, "controller").expect("certificate");
         let pin = Pin::of_pem(&own.pem).expect("certificate");
         let (sender, heartbeats) = mpsc::unbounded_channel();
         let state = Arc::new(Inner {
@@ -87,7 +92,7 @@ impl Controller {
             .route("/v1/anneal/bundles/{digest}/file", get(bundle))
             .layer(middleware::from_fn_with_state(state.clone(), count))
             .with_state(state.clone());
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("listen");
+        let listener = TcpListener::bind((address, 0)).await.expect("listen");
         let url = format!("https://{}", listener.local_addr().expect("address"));
         let stop = CancellationToken::new();
         tokio::spawn(server::run(listener, Some(own.server), router, stop.clone()));

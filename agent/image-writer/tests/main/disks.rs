@@ -1,7 +1,7 @@
 //! Loop devices, and requests for them. They need root; a test that cannot have its device fails.
 
 use crate::mirror::Mirror;
-use image_writer::source::{Host, RequestHeaders, Source};
+use image_writer::source::{Host, Proxies, RequestHeaders, Source};
 use image_writer::{CHECKPOINT_BYTES, ChecksumSource, DiskIdentity, Hosts, Limits, Request, Trust};
 use std::io::Write;
 use std::path::PathBuf;
@@ -152,6 +152,7 @@ pub fn request_for(url: &str, checksum: &str) -> Request {
             copies: Vec::new(),
             trust: Trust::default(),
             hosts,
+            proxies: Proxies::default(),
             limits,
             headers: RequestHeaders::default(),
         },

@@ -21,11 +21,11 @@ const SHORTEST_LEASE: u32 = 60;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
     /// Address and prefix.
-    pub address: Address,
+    pub address: Address<Ipv4Addr>,
     /// Default router.
     pub router: Option<Ipv4Addr>,
     /// Name servers.
-    pub dns: NameServers,
+    pub dns: NameServers<Ipv4Addr>,
     /// MTU, when the server gives one that makes sense (576 to 9216).
     pub mtu: Option<u16>,
     /// The DHCP server that granted it.

@@ -78,7 +78,7 @@ pub struct Answer {
     /// First router.
     pub router: Option<Ipv4Addr>,
     /// The first name servers; none where the option is malformed.
-    pub dns: NameServers,
+    pub dns: NameServers<Ipv4Addr>,
     /// MTU.
     pub mtu: Option<u16>,
     /// Seconds of lease, T1 and T2.
@@ -188,7 +188,7 @@ fn address(bytes: &[u8]) -> Option<Ipv4Addr> {
 }
 
 /// A list of addresses (RFC 2132, 3.8); none where it does not end with a whole one.
-fn addresses(bytes: &[u8]) -> NameServers {
+fn addresses(bytes: &[u8]) -> NameServers<Ipv4Addr> {
     let (whole, rest) = bytes.as_chunks::<4>();
     let mut found = [None; NAME_SERVERS];
     if rest.is_empty() {

@@ -78,7 +78,9 @@ fn network(item: &Value) -> Result<(), String> {
 }
 
 fn service(item: &Value, four: Option<bool>) -> Result<(), String> {
-    if text(item, "type")? != "dns" {
+    // Ironic knows name servers alone. A time server belongs to no route.
+    let kinds: &[&str] = if four.is_none() { &["dns", "ntp"] } else { &["dns"] };
+    if !kinds.contains(&text(item, "type")?) {
         return Err(wrong("type", &item["type"]));
     }
     let given = text(item, "address")?;
@@ -153,7 +155,7 @@ mod tests {
                 {"id": "m", "link": "v", "network_id": "y", "type": "ipv6", "ip_address": "2001:db8::5/64",
                     "netmask": "ffff:ffff:ffff:ffff::", "routes": []},
             ],
-            "services": [{"type": "dns", "address": "2001:db8::1"}],
+            "services": [{"type": "dns", "address": "2001:db8::1"}, {"type": "ntp", "address": "10.0.0.3"}],
         })
     }
 
@@ -175,6 +177,7 @@ mod tests {
             ("/networks/0/routes/0/services/0/type", json!("ntp"), "type"),
             ("/networks/1/type", json!("ipx"), "type"),
             ("/services/0/address", json!("nowhere"), "address"),
+            ("/services/1/type", json!("http"), "type"),
             ("/services/0", json!(null), "required"),
         ] {
             let mut data = sound();

@@ -41,6 +41,7 @@ fn serving(directory: &Path) -> ImageStore {
     store.alongside(|| {
         let of = |url: &str| AgentApi {
             url: url.to_owned(),
+            url_ipv6: None,
             pin_sha256: Some("aa".repeat(32)),
             gives_addresses: false,
         };
@@ -254,4 +255,34 @@ async fn agents_of_ours_get_the_certificates_that_mirrors_may_have() {
         (&anneal["ca"], &anneal["pins"], &anneal["pin"]),
         (&json!(CA), &json!(pins), &json!("sha256:00"))
     );
+}
+
+/// As Ironic sends them; who gets the image from the controller needs none.
+#[tokio::test]
+async fn agents_that_ask_mirrors_get_the_proxies() {
+    let directory = tempfile::tempdir().unwrap();
+    let with = |cache: bool| {
+        let settings = images::Settings {
+            https_proxy: "http://u:word@proxy.example:3128".into(),
+            no_proxy: "own.example".to_owned(),
+            cache,
+            cache_directory: directory.path().join("cache"),
+            directory: directory.path().into(),
+            ..images::Settings::default()
+        };
+        let endpoint = Endpoint { address: ([192, 0, 2, 9], 6385).into(), pin: Some("sha256:00".into()) };
+        ImageStore::open(settings, Vec::new(), Some(endpoint), || Ok(Vec::new())).unwrap()
+    };
+    for is_ipa in [false, true] {
+        let (_, info) = sent(with(false), "http://m.example/a", &sha256(IMAGE), is_ipa).await;
+        let info = info.expect("sent");
+        assert_eq!(info["proxies"], json!({"https": "http://u:word@proxy.example:3128"}));
+        assert_eq!(info["no_proxy"], "own.example");
+    }
+    let image = directory.path().join("a.raw");
+    std::fs::write(&image, IMAGE).unwrap();
+    let (_, info) = sent(with(true), &format!("file://{}", image.display()), &sha256(IMAGE), false).await;
+    assert_eq!(info.expect("sent").get("proxies"), None);
+    let (_, info) = sent(ImageStore::default(), "http://m.example/a", &sha256(IMAGE), false).await;
+    assert_eq!(info.expect("sent").get("proxies"), None);
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// `[boot]`
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct Boot {
     pub enabled: bool,
     pub address: Option<Ipv4Addr>,
+    pub ipv6_address: Option<Ipv6Addr>,
     pub interface: String,
     pub http_port: u16,
     pub tftp: bool,
@@ -28,7 +29,9 @@ pub struct Boot {
     pub dhcp_prefix: u8,
     pub dhcp_router: Option<Ipv4Addr>,
     pub dhcp_lease_s: u32,
-    pub dns: Vec<Ipv4Addr>,
+    pub dhcpv6: bool,
+    pub dns: Vec<IpAddr>,
+    pub ntp: Vec<String>,
     pub hello_url: String,
 }
 
@@ -46,6 +49,7 @@ impl Default for Boot {
         Self {
             enabled: false,
             address: None,
+            ipv6_address: None,
             interface: String::new(),
             http_port: 8089,
             tftp: true,
@@ -63,13 +67,32 @@ impl Default for Boot {
             dhcp_prefix: 24,
             dhcp_router: None,
             dhcp_lease_s: 3600,
+            dhcpv6: false,
             dns: Vec::new(),
+            ntp: Vec::new(),
             hello_url: String::new(),
         }
     }
 }
 
 impl Boot {
+    /// The addresses in the nodes' networks, IPv4 first, whether or not it is enabled.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let ipv6 = self.ipv6_address.map(IpAddr::V6);
+        self.address.map(IpAddr::V4).into_iter().chain(ipv6)
+    }
+
+    /// Where boot HTTP is served, IPv4 first; nowhere unless it is enabled.
+    pub fn http_addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        let enabled = self.enabled;
+        self.addresses().filter(move |_| enabled).map(move |address| SocketAddr::new(address, self.http_port))
+    }
+
+    /// Where DHCPv6 is served; nowhere: it is switched off.
+    pub fn dhcpv6_address(&self) -> Option<Ipv6Addr> {
+        self.ipv6_address.filter(|_| self.dhcpv6)
+    }
+
     /// The signed program of boot media, where they carry one.
     pub fn signed_uki(&self) -> Option<&Path> {
         Some(self.signed_uki.as_path()).filter(|path| !path.as_os_str().is_empty())
@@ -82,8 +105,19 @@ impl Boot {
             let none = server.is_unspecified()
                 || server.is_loopback()
                 || server.is_multicast()
-                || server.is_broadcast();
+                || *server == IpAddr::V4(Ipv4Addr::BROADCAST);
             ensure!(!none, "boot.dns {server} is not an address of a name server");
+        }
+        Ok(())
+    }
+
+    /// As many as a boot medium names.
+    pub(super) fn check_ntp(&self) -> Result<()> {
+        ensure!(self.ntp.len() <= 3, "boot.ntp has more than 3 servers");
+        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
+        for server in &self.ntp {
+            let is_named = (1..=253).contains(&server.len()) && server.bytes().all(is_host);
+            ensure!(is_named, "boot.ntp {server:?} is neither a name nor an IP address");
         }
         Ok(())
     }
@@ -107,6 +141,23 @@ impl Boot {
         Ok(())
     }
 
+    /// Where boot services are needs an address.
+    pub(super) fn check_addresses(&self) -> Result<()> {
+        let has_one = self.addresses().next().is_some();
+        ensure!(has_one, "boot.address or boot.ipv6_address is needed when boot.enabled");
+        ensure!(
+            self.address.is_some() || self.dhcp == DhcpMode::Off,
+            "boot.dhcp serves IPv4 alone: it needs boot.address"
+        );
+        ensure!(self.ipv6_address.is_some() || !self.dhcpv6, "boot.dhcpv6 needs boot.ipv6_address");
+        // With both, iPXE may ask over IPv6 for the script that only the lease of its MAC address gets.
+        ensure!(
+            self.dhcp != DhcpMode::Server || !self.dhcpv6,
+            "boot.dhcpv6 and boot.dhcp = \"server\" exclude each other"
+        );
+        Ok(())
+    }
+
     /// What is needed where boot services run.
     pub(super) fn check_services(&self) -> Result<()> {
         for (name, file) in [("kernel", &self.kernel), ("initramfs", &self.initramfs)] {
@@ -116,8 +167,8 @@ impl Boot {
                 file.display()
             );
         }
-        if self.dhcp != DhcpMode::Off {
-            ensure!(!self.interface.is_empty(), "boot.interface is needed for boot.dhcp");
+        if self.dhcp != DhcpMode::Off || self.dhcpv6 {
+            ensure!(!self.interface.is_empty(), "boot.interface is needed for boot.dhcp and boot.dhcpv6");
         }
         if self.dhcp == DhcpMode::Server {
             ensure!(

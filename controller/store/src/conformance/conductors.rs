@@ -13,6 +13,7 @@ fn report(hostname: &str, reported: i64) -> ConductorReport {
         version: "1.2.3".to_owned(),
         agent_api: Some(AgentApi {
             url: format!("https://{hostname}"),
+            url_ipv6: Some(format!("https://{hostname}6")),
             pin_sha256: Some("0a".repeat(32)),
             gives_addresses: true,
         }),

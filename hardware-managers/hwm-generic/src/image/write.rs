@@ -7,7 +7,7 @@ use super::watch::StepWatch;
 use agent_protocol::deployment::WrittenDisk;
 use hwm_sdk::protocol::Level;
 use hwm_sdk::{Argument, StepCall, StepContext, StepError, StepOutcome};
-use image_writer::source::{Host, RequestHeaders, Source, pin};
+use image_writer::source::{Host, NoProxy, Proxies, Proxy, RequestHeaders, Source, pin};
 use image_writer::{
     CHECKPOINT_BYTES, Checkpoint, ChecksumSource, Format, Hosts, ImageError, ImageUrl, Limits, Request,
     SourceError, Trust, configdrive,
@@ -64,6 +64,7 @@ struct ImageInfo {
     kernel: Option<Value>,
     ramdisk: Option<Value>,
     proxies: Option<Map<String, Value>>,
+    no_proxy: Option<String>,
     image_server_auth_strategy: Option<String>,
     image_request_authorization: Option<Value>,
     anneal: Addition,
@@ -183,9 +184,6 @@ fn request(info: &ImageInfo, mirrors: &MirrorTrust, context: &StepContext) -> Re
     if partition || !boots_itself(&info.kernel) || !boots_itself(&info.ramdisk) {
         return Err(of_image("partition images are not written; use a whole-disk image"));
     }
-    if info.proxies.as_ref().is_some_and(|proxies| !proxies.is_empty()) {
-        return Err(of_image("proxies are not supported; let the controller serve the image"));
-    }
     if info.image_server_auth_strategy.as_deref().is_some_and(|name| !matches!(name, "noauth" | "default")) {
         return Err(of_image(
             "image_server_auth_strategy is not supported; put user and password into the URL",
@@ -217,6 +215,7 @@ fn request(info: &ImageInfo, mirrors: &MirrorTrust, context: &StepContext) -> Re
     );
     let checksum = checksum.map_err(|problem| of_image(&format!("checksum: {problem}")))?;
     let hosts = hosts(&info.anneal)?;
+    let proxies = proxies(info).map_err(|problem| of_image(&problem))?;
     let sent =
         Sent { ca: info.anneal.ca.as_deref(), pins: &info.anneal.pins, pin: info.anneal.pin.as_deref() };
     let mut trust = trust(sent, &url, mirrors).map_err(|problem| of_image(&problem))?;
@@ -232,7 +231,7 @@ fn request(info: &ImageInfo, mirrors: &MirrorTrust, context: &StepContext) -> Re
     let headers =
         RequestHeaders::of(headers).map_err(|problem| of_image(&format!("anneal.headers: {problem}")))?;
     let checkpoint = context.checkpoint().and_then(|saved| Checkpoint::deserialize(saved).ok());
-    let source = Source { url, copies, trust, hosts, limits, headers };
+    let source = Source { url, copies, trust, hosts, proxies, limits, headers };
     let checkpoint_every = CHECKPOINT_BYTES;
     // The disk is not chosen yet.
     let disk = None;
@@ -259,6 +258,24 @@ fn hosts(addition: &Addition) -> Result<Hosts, StepError> {
         .iter()
         .map(|text| text.parse().map_err(|_| of("never_hosts", format!("{text:?} is no network"))));
     Ok(Hosts { rules: rules.collect::<Result<_, _>>()?, never: never.collect::<Result<_, _>>()? })
+}
+
+/// As ironic-python-agent takes them: a URL by scheme, and the hosts that are asked without.
+fn proxies(info: &ImageInfo) -> Result<Proxies, String> {
+    let mut proxies = Proxies::default();
+    for (scheme, url) in info.proxies.iter().flatten().filter(|(_, url)| !url.is_null()) {
+        let proxy = match scheme.as_str() {
+            "http" => &mut proxies.http,
+            "https" => &mut proxies.https,
+            other => return Err(format!("proxies: there are http and https, not {other}")),
+        };
+        let url = url.as_str().ok_or_else(|| format!("proxies.{scheme}: it is not text"))?;
+        *proxy = Some(url.parse::<Proxy>().map_err(|why| format!("proxies.{scheme}: {why}"))?);
+    }
+    if let Some(hosts) = &info.no_proxy {
+        proxies.none_for = hosts.parse::<NoProxy>().map_err(|why| format!("no_proxy: {why}"))?;
+    }
+    Ok(proxies)
 }
 
 /// The configuration drive, from where it is.
@@ -308,6 +325,19 @@ mod tests {
         assert_eq!((request.format, request.source.trust), (Some(Format::Raw), Trust::default()));
     }
 
+    #[test]
+    fn proxies_are_taken_as_ironic_sends_them() {
+        let source = info(|all| {
+            all["proxies"] = json!({"http": "http://u:secret@a:3128", "https": "http://b:3128"});
+            all["no_proxy"] = json!("own.example");
+        });
+        let proxies = source.expect("a request").source.proxies;
+        assert!(proxies.http.is_some() && proxies.https == "http://b:3128".parse().ok());
+        assert_eq!(proxies.none_for, "own.example".parse().expect("hosts"));
+        assert!(!format!("{proxies:?}").contains("secret"));
+        assert_eq!(info(|all| all["proxies"] = json!({})).expect("none").source.proxies, Proxies::default());
+    }
+
     /// As the conductor's test of an image of the controller has it.
     #[test]
     fn copies_at_other_controllers_are_awaited_and_known_by_their_certificates() {
@@ -340,7 +370,13 @@ mod tests {
             ("disk_format", json!("vmdk"), "vmdk"),
             ("image_type", json!("partition"), "whole-disk image"),
             ("kernel", json!("k"), "whole-disk image"),
-            ("proxies", json!({"http": "http://p"}), "proxies"),
+            (
+                "proxies",
+                json!({"http": "https://u:secret@p"}),
+                "proxies.http: a proxy is spoken to in plain HTTP",
+            ),
+            ("proxies", json!({"ftp": "http://p"}), "proxies: there are http and https, not ftp"),
+            ("no_proxy", json!("a/b"), "no_proxy: "),
             ("image_server_auth_strategy", json!("http_basic"), "into the URL"),
             ("image_request_authorization", json!("c2VjcmV0"), "into the URL"),
             ("os_hash_algo", json!("md5"), "no md5"),

@@ -3,4 +3,5 @@
 mod authority;
 mod mirror;
 mod names;
+mod proxy;
 mod tls;

@@ -2,8 +2,8 @@
 
 use crate::authority::Certificate;
 use image_source::{
-    Bytes, Head, Host, Hosts, Limits, Pins, Receiver, RequestHeaders, Signers, Source, SourceError, Trust,
-    fetch,
+    Bytes, Head, Host, Hosts, Limits, Pins, Proxies, Receiver, RequestHeaders, Signers, Source, SourceError,
+    Trust, fetch,
 };
 use rustls::{ServerConnection, StreamOwned};
 use std::io::{BufRead, BufReader, Write};
@@ -120,6 +120,7 @@ pub fn source(url: &str, trust: Trust) -> Source {
         copies: Vec::new(),
         trust,
         hosts: Hosts { rules, never: Vec::new() },
+        proxies: Proxies::default(),
         limits,
         headers: RequestHeaders::default(),
     }

@@ -3,7 +3,7 @@
 use super::disk;
 use crate::erase::ours::peak_kib;
 use anyhow::{Context, Result, bail};
-use image_writer::source::{Host, RequestHeaders, Source};
+use image_writer::source::{Host, Proxies, RequestHeaders, Source};
 use image_writer::{
     CHECKPOINT_BYTES, ChecksumSource, DiskIdentity, Hosts, Limits, Phase, Progress, Request, Trust, Watch,
 };
@@ -51,6 +51,7 @@ pub fn source(url: &str) -> Result<Source> {
         copies: Vec::new(),
         trust: Trust::default(),
         hosts,
+        proxies: Proxies::default(),
         limits: Limits::default(),
         headers: RequestHeaders::default(),
     })

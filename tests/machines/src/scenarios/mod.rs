@@ -32,6 +32,7 @@ mod never_powered_off;
 mod power_cut;
 mod public_listener;
 mod pulled_disk;
+mod pxe_ipv6;
 mod ramdisk_interface;
 mod read_only_disk;
 mod replace_ipa;
@@ -44,6 +45,7 @@ mod two_agents;
 mod unsigned_impostor;
 mod vanishing_disk;
 mod virtual_media;
+mod virtual_media_networks;
 mod write_errors;
 mod wrong_token;
 
@@ -90,11 +92,15 @@ static ALL: &[Scenario] = &[
     ("ipmi_sim", ipmi_sim::ABOUT, |stage| Box::pin(ipmi_sim::story(stage))),
     ("virtual_media_uefi", virtual_media::UEFI, |stage| Box::pin(virtual_media::by_uefi(stage))),
     ("virtual_media_bios", virtual_media::BIOS, |stage| Box::pin(virtual_media::by_bios(stage))),
+    ("virtual_media_networks", virtual_media_networks::ABOUT, |stage| {
+        Box::pin(virtual_media_networks::story(stage))
+    }),
     ("secure_boot", secure_boot::ABOUT, |stage| Box::pin(secure_boot::story(stage))),
     ("erase_under_lockdown", erase_under_lockdown::ABOUT, |stage| {
         Box::pin(erase_under_lockdown::story(stage))
     }),
     ("http_boot", http_boot::ABOUT, |stage| Box::pin(http_boot::story(stage))),
+    ("pxe_ipv6", pxe_ipv6::ABOUT, |stage| Box::pin(pxe_ipv6::story(stage))),
     ("clean_uefi", clean_uefi::ABOUT, |stage| Box::pin(clean_uefi::story(stage))),
     ("never_powered_off", never_powered_off::ABOUT, |stage| Box::pin(never_powered_off::story(stage))),
     ("apparent_configuration", apparent_configuration::ABOUT, |stage| {

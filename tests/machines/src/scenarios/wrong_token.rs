@@ -23,6 +23,7 @@ const SETTINGS: &str = "[agent]\nheartbeat_timeout_s = 300\nlookup_without_nonce
 
 pub async fn story(stage: Stage) -> Result<()> {
     let config = ControllerConfig {
+        ipv6_address: None,
         dir: stage.dir.clone(),
         address: None,
         dhcp: false,
