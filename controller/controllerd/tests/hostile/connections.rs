@@ -70,6 +70,13 @@ async fn half_requests_to_every_port_leave_operators_boot_and_conductor_working(
     drop(held);
 }
 
+/// Waits in the kernel while the queue of the listener is full, as clients do. A connection that may not wait is refused then (EAGAIN).
+fn connect(socket: &Path) -> UnixStream {
+    let stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
+    stream.set_nonblocking(true).unwrap();
+    UnixStream::from_std(stream).unwrap()
+}
+
 /// 5,000 half requests to the operators' socket, all of this user: its requests and those on the loopback port are answered.
 #[tokio::test]
 async fn half_requests_to_the_operators_socket_leave_it_working() {
@@ -84,11 +91,11 @@ async fn half_requests_to_the_operators_socket_leave_it_working() {
     let controller = Controller::run(dir, api, command).await;
     let mut held = Vec::new();
     for _ in 0..u32::from(ADDRESSES) * u32::from(FROM_EACH) {
-        let mut stream = UnixStream::connect(&socket).await.unwrap();
+        let mut stream = connect(&socket);
         let _ = stream.write_all(b"GET /v1/no").await;
         held.push(stream);
     }
-    let mut stream = UnixStream::connect(&socket).await.unwrap();
+    let mut stream = connect(&socket);
     stream
         .write_all(b"GET /v1/nodes HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         .await
