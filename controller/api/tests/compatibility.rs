@@ -32,6 +32,8 @@ on; nothing is rebooted for them. `bios` shows what the BMC reports now, `firmwa
 itself fetches the image of `vmedia`, from the URL that is given. A request that reaches for the hardware is refused (409)
 while a conductor works on the node.
 
+A `network_data` may have services of type `ntp` next to `dns`, which Ironic refuses ([booting](boot.md#the-time)).
+
 Kept are also these fields: of a node `network_data`, `instance_name`, `conductor_group`, `shard` and the
 interfaces of which a driver has one implementation that does nothing (`console`, `network`, `storage`); of a port
 `local_link_connection`, `physical_network`, `is_smartnic` and `portgroup_uuid`.
