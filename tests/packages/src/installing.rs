@@ -97,8 +97,8 @@ fn boot_services(room: &Room, api: &Api) -> Result<()> {
     for (ours, theirs) in [
         ("#listen = [\"127.0.0.1:6385\"]\n", "listen = [\"127.0.0.1:6385\", \"0.0.0.0:6386\"]\n"),
         (
-            "#enabled = false\n# IPv4 address",
-            "enabled = true\naddress = \"127.0.0.1\"\ntftp = false\n# IPv4 address",
+            "#enabled = false\n# Addresses of this controller",
+            "enabled = true\naddress = \"127.0.0.1\"\ntftp = false\n# Addresses of this controller",
         ),
     ] {
         ensure!(text.matches(ours).count() == 1, "{CONFIG} has no {ours:?}");
