@@ -1,7 +1,7 @@
 //! A whole site in a few lines: a network, a controller, and nodes behind BMCs.
 
 use std::future::Future;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -48,6 +48,8 @@ pub struct Site {
     /// That of the nodes.
     bridge: Bridge,
     nodes: u8,
+    /// The address of the BMCs.
+    bmcs: IpAddr,
     _router: Option<Netns>,
 }
 
@@ -102,7 +104,15 @@ impl Site {
         let config =
             ControllerConfig { dir: dir.clone(), address, ipv6_address: None, dhcp: true, image, extra };
         let controller = Controller::start(config).await?;
-        Ok(Self { dir, timeline: Timeline::default(), controller, bridge, nodes: 0, _router: None })
+        Ok(Self {
+            dir,
+            timeline: Timeline::default(),
+            controller,
+            bridge,
+            nodes: 0,
+            bmcs: ADDRESS.into(),
+            _router: None,
+        })
     }
 
     /// A bridge without IPv4, and the controller with its boot services on it, at [`ADDRESS_IPV6`].
@@ -122,7 +132,15 @@ impl Site {
             extra,
         };
         let controller = Controller::start(config).await?;
-        Ok(Self { dir, timeline: Timeline::default(), controller, bridge, nodes: 0, _router: None })
+        Ok(Self {
+            dir,
+            timeline: Timeline::default(),
+            controller,
+            bridge,
+            nodes: 0,
+            bmcs: ADDRESS_IPV6.into(),
+            _router: None,
+        })
     }
 
     /// A controller whose nodes are behind a router, on a network of their own, [`ROUTED`]. Neither DHCP nor TFTP is served.
@@ -174,7 +192,15 @@ impl Site {
             extra,
         };
         let controller = Controller::start(config).await?;
-        Ok(Self { dir, timeline: Timeline::default(), controller, bridge, nodes: 0, _router: Some(router) })
+        Ok(Self {
+            dir,
+            timeline: Timeline::default(),
+            controller,
+            bridge,
+            nodes: 0,
+            bmcs: ADDRESS.into(),
+            _router: Some(router),
+        })
     }
 
     /// Makes a server that is off, with a BMC that speaks HTTPS, unknown to the controller.
@@ -221,7 +247,7 @@ impl Site {
         change(&mut spec);
         let machine = Machine::new(spec, self.timeline.clone());
         let config = BmcConfig {
-            address: (ADDRESS, 8000 + u16::from(self.nodes)).into(),
+            address: (self.bmcs, 8000 + u16::from(self.nodes)).into(),
             username: BMC_USER.to_owned(),
             password: BMC_PASSWORD.to_owned(),
             tls: true,
