@@ -6,8 +6,8 @@
 //!                 ── INFORMATION-REQUEST ──────▶ REPLY       the URL alone
 //! ```
 //!
-//! The address of a client is computed from the name that it gives itself: it is the same after a restart, from every controller,
-//! and at each boot. Relays are not answered.
+//! The address of a client is computed from the names that it gives itself and its association: it is the same after a restart and from
+//! every controller. OVMF gives itself other names at each boot. Relays are not answered.
 
 mod answer;
 mod config;
