@@ -70,6 +70,10 @@ fn serve(
     let lines = BufReader::new(&mut stream).lines().map_while(Result::ok);
     let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
     let Some(path) = head.first().and_then(|line| line.split(' ').nth(1)) else { return Ok(()) };
+    // The password of a proxy is not for mirrors.
+    if head.iter().any(|line| line.starts_with("proxy-authorization:")) {
+        return stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
+    }
     let from =
         head.iter().find_map(|line| line.strip_prefix("range: bytes=")?.strip_suffix('-')?.parse().ok());
     let number = {

@@ -78,6 +78,7 @@ fn https_is_fetched_through_a_tunnel_and_the_mirror_proves_who_it_is() {
     let heads = proxy.heads();
     assert!(heads[0].starts_with(&format!("CONNECT {} HTTP/1.1\n", mirror.address)), "{heads:?}");
     assert!(!heads[0].contains("secret"), "the proxy sees the URL: {heads:?}");
+    assert_eq!(mirror.seen(), [("/a?key=secret".to_owned(), None)]);
     let said = through(proxy.with("me:word@"), asked(&other.pem)).expect_err("another authority");
     assert!(said.contains("is not signed by an authority"), "{said}");
 }
