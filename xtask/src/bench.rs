@@ -61,8 +61,8 @@ fn hwm() -> Result<()> {
     sh::run(&mut Command::new(sh::target_dir().join("release/examples/hwm_bench")))
 }
 
-/// One controller with many simulated nodes: all options are those of `anneal-fleet bench`, or with `--images` those of
-/// `anneal-fleet images`.
+/// One controller with many simulated nodes: all options are those of `anneal-fleet bench`, with `--images` those of
+/// `anneal-fleet images`, with `--power` those of `anneal-fleet power`.
 fn fleet(words: &[String]) -> Result<()> {
     sh::run(sh::cargo().args([
         "build",
@@ -74,7 +74,12 @@ fn fleet(words: &[String]) -> Result<()> {
         "controllerd",
     ]))?;
     let program = sh::target_dir().join("release/anneal-fleet");
-    let what = if words.iter().any(|word| word == "--images") { "images" } else { "bench" };
-    let options = words.iter().filter(|word| *word != "--images");
+    let what = ["images", "power"].into_iter().find(|what| words.contains(&format!("--{what}")));
+    if what == Some("power") {
+        deps::ensure(&[deps::UNIT])?;
+    }
+    let what = what.unwrap_or("bench");
+    let flag = format!("--{what}");
+    let options = words.iter().filter(|word| **word != flag);
     sh::run(Command::new(program).current_dir(sh::root()).arg(what).args(options))
 }

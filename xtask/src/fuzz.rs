@@ -152,4 +152,10 @@ mod tests {
         known.sort();
         assert_eq!(files, known);
     }
+
+    /// A crate that gets a dependency would otherwise be found out only by the run of the fuzzers, the last lane of the tests.
+    #[test]
+    fn the_lock_file_of_the_fuzzers_follows() {
+        lock_follows().unwrap();
+    }
 }

@@ -66,7 +66,9 @@ tasks:
            fleet: one controller from empty to all simulated nodes available
            [--nodes N] [--behaviour FILE] [--seed N] [--report FILE];
            with --images nodes that fetch one image at once
-           [--nodes N] [--mib N] [--rounds N] [--seed N] [--report FILE]
+           [--nodes N] [--mib N] [--rounds N] [--seed N] [--report FILE];
+           with --power nodes whose power state is read within a period
+           [--nodes N] [--period SECONDS] [--redfish N] [--ipmi N] [--report FILE]
            hwm: what an external hardware manager costs its host
   fuzz     libFuzzer over the parsers of what drives, disks, managers and
            bundles say, ten minutes each [--seconds N] [NAME ...]

@@ -89,11 +89,11 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
     let arguments = kernel_arguments(&ramdisk).context("boot")?;
     let known = leases.clone();
     let lease_of = Arc::new(move |mac| known.address_of(mac));
-    let hellos = api::Rates::new(config.agent_requests());
+    let hellos = api::Rates::new(config.agent.requests());
     let discovery = config.discovery().map(|settings| DiscoveryBoots {
         settings,
         after: config.discovery.after,
-        asked: api::Rates::new(config.agent_requests()),
+        asked: api::Rates::new(config.agent.requests()),
     });
     let members_of = members.clone();
     let directory =

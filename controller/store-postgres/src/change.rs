@@ -1,8 +1,14 @@
 //! One transaction on its way: statements, the nodes to ring for, and how it ends.
+//!
+//! A lock of the whole database is taken by the last statements, which are sent together with the COMMIT ([`LastStatement`]). Else a
+//! controller that is frozen between two statements would keep it, and after that each of its other transactions that wait for
+//! it, 5 s each (`idle_in_transaction_session_timeout`); meanwhile the other controllers wait with all their connections.
 
 use crate::failure::Failure;
 use crate::ring::{Ring, StoreId};
+use crate::value::Value;
 use deadpool_postgres::{Client, Object};
+use futures_util::future::join3;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -16,11 +22,45 @@ pub async fn rows(client: &Client, sql: &str, params: Params<'_>) -> Result<Vec<
     Ok(client.query(&statement, params).await?)
 }
 
+/// The last statement of a transaction, which needs a lock of the whole database.
+pub struct LastStatement {
+    /// Takes the lock, until the transaction ends.
+    pub lock: &'static str,
+    /// Sees what every transaction before it under the lock has committed.
+    pub sql: &'static str,
+    /// Its parameters.
+    pub values: Vec<Value>,
+    /// What it does, for an error.
+    pub doing: String,
+}
+
+impl LastStatement {
+    async fn commit(self, client: &Client) -> Result<(), Failure> {
+        self.send(client).await.map_err(|error| Failure::from(error).during(&self.doing))
+    }
+
+    /// Send both statements and the COMMIT without waiting for an answer in between. After a statement that fails, PostgreSQL takes the
+    /// COMMIT for a ROLLBACK.
+    async fn send(&self, client: &Client) -> Result<(), tokio_postgres::Error> {
+        let lock = client.prepare_cached(self.lock).await?;
+        let statement = client.prepare_cached(self.sql).await?;
+        let params: Vec<_> = self.values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
+        // Each is sent when it is polled first: in this order.
+        let (locking, doing) = (client.query(&lock, &[]), client.execute(&statement, &params));
+        let committing = client.batch_execute("COMMIT");
+        let (locked, done, committed) = join3(locking, doing, committing).await;
+        locked?;
+        done?;
+        committed
+    }
+}
+
 /// A transaction. Dropped before its end, it closes its connection, so the server undoes it.
 pub struct Change {
     /// None once the transaction has ended.
     client: Option<Client>,
     rings: Vec<Ring>,
+    last: Option<LastStatement>,
     /// Whether its commit is one that the fault points count.
     #[cfg(feature = "fault-points")]
     counts: std::sync::atomic::AtomicBool,
@@ -51,6 +91,7 @@ impl Change {
         let change = Self {
             client: Some(client),
             rings: Vec::new(),
+            last: None,
             #[cfg(feature = "fault-points")]
             counts: false.into(),
         };
@@ -70,6 +111,14 @@ impl Change {
     /// Ring for those that wait for the node to be unlocked.
     pub fn released(&mut self, node: Uuid) {
         self.rings.push(Ring::Released(node));
+    }
+
+    /// End with this statement; a transaction has one.
+    pub fn end_with(&mut self, last: LastStatement) {
+        debug_assert!(self.last.is_none(), "a transaction has one last statement");
+        #[cfg(feature = "fault-points")]
+        self.note(last.sql, true);
+        self.last = Some(last);
     }
 
     /// Whom this transaction rings for.
@@ -130,7 +179,7 @@ impl Change {
         Ok(TransactionId { xid: row.try_get(0)?, timeline: row.try_get(1)? })
     }
 
-    /// Commit. The connection goes back to its pool unless it is lost.
+    /// Commit. The connection goes back to its pool if that succeeds: else the transaction may still be open.
     pub async fn commit(mut self) -> Commit {
         let Some(client) = self.client.take() else { return Commit::Undone(Failure::ended()) };
         #[cfg(feature = "fault-points")]
@@ -138,7 +187,14 @@ impl Change {
             true => Some(crate::fault::before_commit().await),
             false => None,
         };
-        match client.batch_execute("COMMIT").await.map_err(Failure::from) {
+        let committed = match self.last.take() {
+            Some(last) => last.commit(&client).await,
+            None => client.batch_execute("COMMIT").await.map_err(Failure::from),
+        };
+        if committed.is_err() {
+            drop(Object::take(client));
+        }
+        match committed {
             Ok(()) => {
                 #[cfg(feature = "fault-points")]
                 number.inspect(|number| crate::fault::after_commit(*number));

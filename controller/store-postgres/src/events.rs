@@ -14,10 +14,11 @@ impl PostgresStore {
     /// Give numbers to the events that are committed.
     async fn number_events(&self) -> Result<()> {
         while self.database.read_within(LIMIT, |change, _| Box::pin(event_log::is_pending(change))).await? {
-            let more = self.database.write(|change, _| Box::pin(event_log::number(change))).await?;
-            if !more {
-                return Ok(());
-            }
+            let number = self.database.write(|change, _| {
+                event_log::number(change);
+                Box::pin(async { Ok(()) })
+            });
+            number.await?;
         }
         Ok(())
     }

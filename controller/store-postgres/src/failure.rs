@@ -115,6 +115,11 @@ impl Failure {
         self.constraint.as_deref().filter(|_| self.code == Some(SqlState::UNIQUE_VIOLATION))
     }
 
+    /// The same, which says what failed.
+    pub fn during(self, doing: impl Display) -> Self {
+        Self { text: format!("{doing}: {}", self.text), ..self }
+    }
+
     /// As an error of the store, which was `doing` something.
     pub fn while_doing(self, doing: impl Display) -> StoreError {
         let source: Cause = Arc::new(self);

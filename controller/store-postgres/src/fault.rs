@@ -16,9 +16,13 @@ pub fn counts(sql: &str) -> bool {
     PLAN.as_ref().is_some_and(|plan| written(sql).is_some_and(|table| plan.counts(table)))
 }
 
-/// The table that a statement writes.
+/// The table that a statement writes; of one of several parts (`WITH`), a table that one of them writes.
 fn written(sql: &str) -> Option<&str> {
-    let rest = VERBS.iter().find_map(|verb| sql.strip_prefix(verb))?;
+    let of = |verb: &&str| match sql.starts_with("WITH ") {
+        true => sql.split_once(*verb).map(|(_, rest)| rest),
+        false => sql.strip_prefix(*verb),
+    };
+    let rest = VERBS.iter().find_map(of)?;
     rest.split([' ', '\n', '(']).next()
 }
 
@@ -55,6 +59,7 @@ mod tests {
         }
         assert_eq!(written("DELETE FROM certificate WHERE id = $1"), Some("certificate"));
         assert_eq!(written("INSERT INTO event(node)"), Some("event"));
-        assert_eq!(written("SELECT 1"), None);
+        assert_eq!(written("WITH gone AS (DELETE FROM event_pending) SELECT 1"), Some("event_pending"));
+        assert_eq!(written("SELECT 1 FROM node FOR UPDATE OF node"), None);
     }
 }

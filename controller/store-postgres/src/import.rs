@@ -62,7 +62,7 @@ async fn copy(change: &mut Change, key: &DatabaseKey, source: &dyn Store, last_e
     }
     copy_certificates(change, source).await?;
     for text in source.key_changes().await? {
-        certificate::add_key_change(change, &text).await?;
+        certificate::import_key_change(change, &text).await?;
     }
     Ok(())
 }

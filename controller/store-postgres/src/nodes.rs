@@ -109,7 +109,11 @@ impl NodeStore for PostgresStore {
 
     async fn add_key_change(&self, change: String) -> Result<()> {
         let doc = change.as_str();
-        self.database.write(|change, _| Box::pin(certificate::add_key_change(change, doc))).await
+        let add = self.database.write(|change, _| {
+            certificate::add_key_change(change, doc);
+            Box::pin(async { Ok(()) })
+        });
+        add.await
     }
 
     async fn key_changes(&self) -> Result<Vec<String>> {

@@ -2,13 +2,12 @@
 
 use model::agent::AgentKind;
 use model::history::Severity;
-use model::{
-    Certificate, Cursor, Event, EventKind, LoggedEvent, Node, Resource, ResourceKind, Run, RunKind, Timestamp,
-};
+use model::{Cursor, Event, EventKind, LoggedEvent, Node, Resource, ResourceKind, Run, RunKind, Timestamp};
 use postgres_server::shared;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use store::conformance::certificate;
 use store::prelude::*;
 use store::{
     EventCursor, FieldValue, HeartbeatRecord, NodeField, NodeFilter, NodeQuery, ResourceWrite, StoreError,
@@ -177,16 +176,21 @@ async fn of_two_agents_at_two_controllers_one_gets_the_token() {
     }
 }
 
-fn certificate(node: Uuid, number: u64) -> Certificate {
-    Certificate {
-        id: format!("{:064x}", u128::from(number) + node.as_u128() / 2),
-        node,
-        number,
-        at: Timestamp(1),
-        finding: "erased".to_owned(),
-        command_id: "c".to_owned(),
-        file: "{}".to_owned(),
-    }
+/// What cannot be continued is named, and nothing is stored.
+#[tokio::test]
+async fn a_damaged_log_of_certificates_takes_no_more() {
+    let server = shared();
+    let database = server.create();
+    let store = open(&database).await;
+    let node = store.create_node(new_node("n"), vec![]).await.unwrap();
+    let damage = "INSERT INTO certificate (id, node, number, doc) VALUES ('x', gen_random_uuid(), 1, '{}');
+        INSERT INTO certificate_log (seq, certificate, line) VALUES (1, 'x', 'no line')";
+    server.sql(&database, damage);
+    let (new, uuid) = (certificate(node.uuid, 1), node.uuid);
+    let error = store.certify(node.clone(), vec![], None, new.clone()).await.unwrap_err().chain();
+    assert!(error.contains(&format!("adding certificate {} to the log", new.id)), "{error}");
+    assert_eq!(store.node(uuid).await.unwrap(), node);
+    assert_eq!(store.certificates(uuid).await.unwrap(), []);
 }
 
 /// Each line names the digest of the one before it: two that were added at once would name the same.

@@ -14,6 +14,17 @@ pub fn line_after(last: Option<&str>, certificate: &Certificate) -> Result<Strin
         .map_err(|refused| StoreError::caused("adding to the log of certificates".to_owned(), refused))
 }
 
+/// What the line of a certificate has after its place in the log and the digest of the line before it. A database that writes
+/// the line itself needs it: `{"index":2,"previous":"…",` and this.
+///
+/// # Errors
+/// As [`line_after`].
+pub fn end_of_line(certificate: &Certificate) -> Result<String> {
+    let first = line_after(None, certificate)?;
+    let end = first.strip_prefix(r#"{"index":1,"#).map(str::to_owned);
+    end.ok_or_else(|| StoreError::failed("a line of the log of certificates does not begin with its place"))
+}
+
 /// The certificate that a line of the log is about.
 ///
 /// # Errors
@@ -43,6 +54,8 @@ mod tests {
         };
         let line = line_after(None, &certificate).unwrap();
         assert_eq!(certificate_of(&line).unwrap(), certificate.id);
+        let second = line_after(Some(&line), &certificate).unwrap();
+        assert!(second.ends_with(&end_of_line(&certificate).unwrap()), "{second}");
         for bad in ["", "{}", r#"{"certificate": 1}"#] {
             assert!(certificate_of(bad).is_err(), "{bad}");
         }

@@ -26,6 +26,7 @@ mod samples;
 mod webhooks;
 
 use crate::Store;
+pub use samples::certificate;
 use std::sync::Arc;
 
 /// Run checks, each on a new store.

@@ -13,6 +13,17 @@ pub const NETWORK: &str = "etc/anneal/network.json";
 /// each, separated by commas. It counts on the kernel command line alone, which is signed.
 pub const OBEYS: &str = "anneal.obeys";
 
+/// How many servers of a kind a medium names at most: as many name servers as the C library of the ramdisk asks, and as many
+/// time servers.
+pub const MOST_SERVERS: usize = 3;
+
+/// Whether this can be the name or the address of a time server: 1 to 253 letters, digits, and characters of `-._:`.
+#[must_use]
+pub fn is_time_server(text: &str) -> bool {
+    let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
+    (1..=253).contains(&text.len()) && text.bytes().all(is_host)
+}
+
 /// Where the ramdisk finds an [`OverlayFile`] in JSON, if a signed ramdisk was booted from a medium: systemd's stub puts the file of this
 /// name from next to its program there. Nothing signs it.
 pub const OVERLAY_FILE: &str = ".extra/credentials/anneal.cred";
@@ -32,10 +43,10 @@ pub struct OverlayFile {
 pub struct StaticNetwork {
     /// The interfaces to configure; the others stay down.
     pub interfaces: Vec<StaticInterface>,
-    /// Name servers, at most three.
+    /// Name servers, at most [`MOST_SERVERS`].
     #[serde(default)]
     pub dns: Vec<IpAddr>,
-    /// Time servers (SNTP), at most three.
+    /// Time servers (SNTP), at most [`MOST_SERVERS`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ntp: Vec<IpAddr>,
 }

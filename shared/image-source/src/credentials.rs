@@ -3,32 +3,24 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::header::HeaderValue;
+use percent_encoding::percent_decode_str;
 
-/// User and password of a URL as a header.
+/// User and password of a URL, percent-encoded (RFC 3986, section 2.1), as a header.
 pub(crate) fn basic(userinfo: &str) -> Result<HeaderValue, String> {
-    let value = HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(decoded(userinfo))));
+    let decoded: Vec<u8> = percent_decode_str(userinfo).collect();
+    let value = HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(decoded)));
     let mut value = value.map_err(|_| "user and password".to_owned())?;
     value.set_sensitive(true);
     Ok(value)
 }
 
-/// User and password without percent-encoding.
-fn decoded(userinfo: &str) -> Vec<u8> {
-    let bytes = userinfo.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let pair = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok());
-        match (bytes[at], pair.and_then(|pair| u8::from_str_radix(pair, 16).ok())) {
-            (b'%', Some(byte)) => {
-                out.push(byte);
-                at += 3;
-            }
-            (byte, _) => {
-                out.push(byte);
-                at += 1;
-            }
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_two_hexadecimal_digits_are_decoded() {
+        let expected = format!("Basic {}", STANDARD.encode("a:b:%+f%"));
+        assert_eq!(basic("a%3Ab:%+f%").unwrap().to_str().unwrap(), expected);
     }
-    out
 }

@@ -34,6 +34,16 @@ enum What {
         /// Its port on loopback.
         port: u16,
     },
+    /// What `api` runs as its child: handshakes of TLS.
+    #[command(hide = true)]
+    ApiServeHandshakes {
+        /// Its port on loopback.
+        port: u16,
+        /// Its certificate, in PEM.
+        certificate: PathBuf,
+        /// Its key, in PEM.
+        key: PathBuf,
+    },
     /// The speed of overwriting and reading back, on loop devices. Needs root.
     Erase(Erase),
     /// The speed of writing images, on a loop device. Needs root.
@@ -113,10 +123,16 @@ struct Api {
     /// Measure another controller with 1,000 nodes in the same run.
     #[arg(long)]
     peer: Option<Peer>,
+    /// List all nodes for so many seconds, by eight clients, and measure nothing but memory.
+    #[arg(long)]
+    lists: Option<u64>,
     /// Measure three controllers on this store instead, next to pgbench with the same statements, with at most 10,000 nodes.
     #[arg(long)]
     store: Option<Store>,
-    /// Clients of all three controllers together.
+    /// So many controllers on that store. No goal is held for fewer than three.
+    #[arg(long, default_value_t = 3)]
+    controllers: usize,
+    /// Clients of all of these controllers together.
     #[arg(long, default_value_t = 24)]
     clients: usize,
     /// Where peers are installed, and found again.
@@ -245,6 +261,9 @@ fn main() -> ExitCode {
         What::Steps(options) => steps(&options),
         What::Api(options) => measure_api(&options),
         What::ApiServeNothing { port } => api::limits::serve_nothing(port).map(|()| true),
+        What::ApiServeHandshakes { port, certificate, key } => {
+            api::limits::serve_handshakes(port, &certificate, &key).map(|()| true)
+        }
         What::Erase(options) => erase(&options),
         What::Image(options) => write_images(&options),
         What::ImageServe { dir } => image::server::child(&dir).map(|()| true),
@@ -314,7 +333,10 @@ fn measure_api(options: &Api) -> Result<bool> {
         agents: 10_000.min(options.nodes / 2),
         span: Duration::from_secs_f64(options.seconds),
     };
-    let report = api::run(place, &shape)?;
+    let report = match options.lists {
+        Some(seconds) => api::lists::for_long(place, &shape, Duration::from_secs(seconds))?,
+        None => api::run(place, &shape)?,
+    };
     report.write(&options.report)?;
     Ok(show(&report, &options.report, &report.missed()) || options.nodes < 100_000)
 }
@@ -323,12 +345,13 @@ fn measure_postgres(options: &Api, scratch: &Path) -> Result<bool> {
     const NODES: u64 = 10_000;
     let shape = api::postgres::Shape {
         nodes: u64::try_from(options.nodes)?.min(NODES),
+        controllers: options.controllers,
         clients: options.clients,
         span: Duration::from_secs_f64(options.seconds),
     };
     let report = api::postgres::run(&options.bin_dir.join("anneal-controller"), scratch, shape)?;
     report.write(&options.report)?;
-    Ok(show(&report, &options.report, &report.missed()) || shape.nodes < NODES)
+    Ok(show(&report, &options.report, &report.missed()) || shape.nodes < NODES || shape.controllers < 3)
 }
 
 fn erase(options: &Erase) -> Result<bool> {

@@ -20,13 +20,16 @@ fn two_hundred_nodes_are_listed_read_changed_and_heard() -> Result<()> {
     };
     let shape = api::Shape { nodes: 200, few: 50, agents: 80, span: Duration::from_millis(200) };
     let report = api::run(place, &shape)?;
-    assert_eq!(report.rows.len(), 17, "{report}");
+    assert_eq!(report.rows.len(), 18, "{report}");
     let loads = report.rows.iter().filter_map(|row| row.load.as_ref());
     assert!(
         loads.clone().all(|load| load.count > 0 && load.p50_ms <= load.p99_ms && load.p99_ms <= load.max_ms),
         "{report}"
     );
-    assert_eq!(loads.count(), 11, "{report}");
+    assert_eq!(loads.count(), 12, "{report}");
+    let lists = api::lists::for_long(place, &shape, Duration::from_millis(500))?;
+    assert_eq!(lists.rows.len(), 6, "{lists}");
+    assert!(lists.rows.iter().all(|row| row.value > 1.0), "{lists}");
     let path = dir.path().join("report.json");
     report.write(&path)?;
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&path)?)?;

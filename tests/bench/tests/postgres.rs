@@ -10,7 +10,7 @@ use std::time::Duration;
 #[test]
 fn three_controllers_are_compared_with_pgbench_with_their_own_statements() -> Result<()> {
     let dir = tempfile::tempdir()?;
-    let shape = Shape { nodes: 60, clients: 6, span: Duration::from_millis(300) };
+    let shape = Shape { nodes: 60, controllers: 3, clients: 6, span: Duration::from_millis(300) };
     let report = run(&build::controller()?, dir.path(), shape)?;
     println!("{report}");
     assert_eq!(report.ratios.len(), 5, "{report}");

@@ -37,6 +37,14 @@ pub struct Setup {
     pub controllers: Vec<Endpoint>,
 }
 
+impl Setup {
+    /// Nodes on loopback that one controller boots, which serves boot scripts there. Their BMCs serve HTTP.
+    pub fn on_loopback(nodes: u32, behaviour: Behaviour, boot: SocketAddr) -> Self {
+        let (network, boot) = (Network::LOOPBACK, vec![boot]);
+        Self { nodes, network, bmc_tls: false, behaviour, boot, controllers: Vec::new() }
+    }
+}
+
 /// Where BMCs and agents of all nodes listen, each at the address of its node.
 #[derive(Debug, Clone, Copy)]
 pub struct Ports {
@@ -102,18 +110,23 @@ impl Fleet {
         self.shared.journal.take();
     }
 
-    /// What a node is enrolled with at a controller.
-    pub fn enrolment(&self, number: u32) -> Value {
+    /// Where the BMC of a node is reached.
+    pub fn bmc_url(&self, number: u32) -> String {
         let Shared { setup, ports, .. } = &*self.shared;
         let scheme = if setup.bmc_tls { "https" } else { "http" };
+        format!("{scheme}://{}:{}", setup.network.address(number), ports.bmc)
+    }
+
+    /// What a node is enrolled with at a controller.
+    pub fn enrolment(&self, number: u32) -> Value {
         let mut info = json!({
-            "redfish_address": format!("{scheme}://{}:{}", setup.network.address(number), ports.bmc),
+            "redfish_address": self.bmc_url(number),
             "redfish_system_id": bmc::SYSTEM,
             "redfish_username": bmc::USER.0,
             "redfish_password": bmc::USER.1,
             "redfish_auth_type": "basic",
         });
-        if setup.bmc_tls {
+        if self.shared.setup.bmc_tls {
             info["redfish_verify_ca"] = json!(false);
         }
         json!({

@@ -12,7 +12,6 @@ use crate::behaviour::Behaviour;
 use crate::fetches::Fetches;
 use crate::fleet::{Fleet, Setup};
 use crate::journal::Journal;
-use crate::network::Network;
 use crate::operator;
 use anyhow::{Context, Result, anyhow};
 use bench::erase::ours::peak_kib;
@@ -172,14 +171,7 @@ async fn at(address: Ipv4Addr, shape: &Shape, image: &Image, dir: &Path) -> Resu
         most = shape.nodes + 128
     );
     let controller = Controller::start_at(&shape.program, dir, address, &settings).await?;
-    let setup = Setup {
-        nodes: shape.nodes,
-        network: Network::LOOPBACK,
-        bmc_tls: false,
-        behaviour: Behaviour::default(),
-        boot: vec![controller.ports.boot],
-        controllers: Vec::new(),
-    };
+    let setup = Setup::on_loopback(shape.nodes, Behaviour::default(), controller.ports.boot);
     let fleet = Fleet::start(setup, Journal::Nowhere, shape.seed).await?;
     let fetches = Arc::new(Fetches::new(image.content.clone(), usize::try_from(shape.nodes)?, shape.rounds));
     fleet.shared.fetches.set(fetches.clone()).map_err(|_| anyhow!("the fleet has other fetches"))?;

@@ -13,6 +13,7 @@
 //! from a seed. `journal.rs` has every call of a BMC and every command of an agent.
 //!
 //! `sizing` takes one controller from empty to all nodes available. `images` lets all nodes fetch one image at once.
+//! `power` reads the power state of all nodes, within a period and as often as it can.
 //! `image_takeover` kills one of three controllers when every node has half of an image. `rounds` gives three controllers on one PostgreSQL the same
 //! nodes, disturbs one of them, and judges what the nodes saw. `upgrade` replaces all three by another build, one after another.
 
@@ -29,6 +30,7 @@ pub mod journal;
 pub mod machine;
 pub mod network;
 pub mod operator;
+pub mod power;
 pub mod rounds;
 pub mod sizing;
 pub mod upgrade;

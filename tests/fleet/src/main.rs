@@ -8,10 +8,12 @@ use fleet::fleet::{Fleet, Setup};
 use fleet::images;
 use fleet::journal::Journal;
 use fleet::network::{Network, mac};
+use fleet::power;
 use fleet::rounds;
 use fleet::sizing;
 use fleet::upgrade;
 use serde_json::json;
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,6 +34,8 @@ enum What {
     Bench(Bench),
     /// One controller and nodes that fetch one image from it at once: `cargo xtask bench fleet --images`.
     Images(Images),
+    /// The power state of many nodes, read within a period: `cargo xtask bench fleet --power`.
+    Power(Power),
     /// Three controllers on one PostgreSQL, one of them killed, frozen or cut off: `cargo xtask soak --part fleet`. Needs root.
     Rounds(Rounds),
     /// Three controllers of one build replaced by another one, one after another: `cargo xtask soak --part upgrade`. Needs root.
@@ -124,6 +128,40 @@ struct Images {
 }
 
 #[derive(Debug, Args)]
+struct Power {
+    /// Directory with anneal-controller.
+    #[arg(long, default_value = "target/release")]
+    bin_dir: PathBuf,
+    /// Redfish nodes that are read within the period. Goals are held for 100,000.
+    #[arg(long, default_value_t = power::GOAL_NODES)]
+    nodes: u32,
+    /// The period, in seconds.
+    #[arg(long, default_value_t = 300)]
+    period: u32,
+    /// Redfish nodes that are read as often as the controller can …
+    #[arg(long, default_value_t = 4000)]
+    redfish: u32,
+    /// … and IPMI nodes …
+    #[arg(long, default_value_t = 400)]
+    ipmi: u32,
+    /// … for so many seconds each.
+    #[arg(long, default_value_t = 20)]
+    seconds: u64,
+    /// Seed of what happens by chance; the time by default.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Where the report goes.
+    #[arg(long, default_value = "target/bench-power.json")]
+    report: PathBuf,
+    /// The databases and logs go into a new directory here.
+    #[arg(long, default_value = "target")]
+    dir: PathBuf,
+    /// Keep that directory.
+    #[arg(long)]
+    keep: bool,
+}
+
+#[derive(Debug, Args)]
 struct Rounds {
     /// Directory with anneal-controller.
     #[arg(long, default_value = "target/release")]
@@ -160,6 +198,7 @@ fn main() -> ExitCode {
         What::Serve(options) => serve(&options).map(|()| true),
         What::Bench(options) => measure(&options),
         What::Images(options) => fetch_images(&options),
+        What::Power(options) => read_power(&options),
         What::Rounds(options) => play(&options),
         What::Upgrade(options) => replace(&options),
     };
@@ -236,10 +275,8 @@ fn measure(options: &Bench) -> Result<bool> {
     let report = runtime.block_on(sizing::run(&shape, scratch.path()))?;
     runtime.shutdown_background();
     report.write(&options.report)?;
-    print!("{report}");
-    let missed = report.missed();
-    missed.iter().for_each(|goal| println!("MISSED: {goal}"));
-    Ok(missed.is_empty() || options.nodes < 10_000)
+    let reached = show(&report, &report.missed());
+    Ok(reached || options.nodes < 10_000)
 }
 
 fn fetch_images(options: &Images) -> Result<bool> {
@@ -260,10 +297,38 @@ fn fetch_images(options: &Images) -> Result<bool> {
     runtime.shutdown_background();
     let report = report?;
     report.write(&options.report)?;
+    let reached = show(&report, &report.missed());
+    Ok(reached || options.nodes < 20 || options.mib < 1024)
+}
+
+fn read_power(options: &Power) -> Result<bool> {
+    let counts = [options.nodes, options.period, options.redfish, options.ipmi];
+    ensure!(!counts.contains(&0) && options.seconds > 0, "no node, no period, or no time");
+    let mut scratch = tempfile::Builder::new();
+    let scratch = scratch.prefix("bench-power-").disable_cleanup(options.keep).tempdir_in(&options.dir)?;
+    let shape = power::Shape {
+        program: options.bin_dir.join("anneal-controller"),
+        nodes: options.nodes,
+        period_s: options.period,
+        redfish: options.redfish,
+        ipmi: options.ipmi,
+        span: Duration::from_secs(options.seconds),
+        seed: seed(options.seed)?,
+        limit: Duration::from_secs(1800),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let report = runtime.block_on(power::run(&shape, scratch.path()));
+    runtime.shutdown_background();
+    let report = report?;
+    report.write(&options.report)?;
+    Ok(show(&report, &report.missed()))
+}
+
+/// Prints what was measured, and the goals that are missed; whether there are none.
+fn show(report: &impl Display, missed: &[String]) -> bool {
     print!("{report}");
-    let missed = report.missed();
     missed.iter().for_each(|goal| println!("MISSED: {goal}"));
-    Ok(missed.is_empty() || options.nodes < 20 || options.mib < 1024)
+    missed.is_empty()
 }
 
 fn play(options: &Rounds) -> Result<bool> {

@@ -45,14 +45,22 @@ where
     Ok(())
 }
 
-/// Enrols all nodes.
+/// Enrols all nodes of a fleet.
 ///
 /// # Errors
 /// When the controller refuses one.
 pub async fn enrol(operator: &Operator, fleet: &Fleet) -> Result<()> {
-    let bodies: Vec<Value> = (0..fleet.shared.setup.nodes).map(|number| fleet.enrolment(number)).collect();
+    let bodies = (0..fleet.shared.setup.nodes).map(|number| fleet.enrolment(number)).collect();
+    enrol_as(operator, bodies).await
+}
+
+/// Enrols nodes by these bodies of `POST /v1/nodes`, the first as number 0.
+///
+/// # Errors
+/// When the controller refuses one.
+pub async fn enrol_as(operator: &Operator, bodies: Vec<Value>) -> Result<()> {
+    let numbers = (0..u32::try_from(bodies.len())?).collect();
     let (operator, bodies) = (operator.clone(), Arc::new(bodies));
-    let numbers = (0..fleet.shared.setup.nodes).collect();
     each(numbers, move |number| {
         let (operator, bodies) = (operator.clone(), bodies.clone());
         async move {

@@ -3,7 +3,6 @@
 use crate::behaviour::Behaviour;
 use crate::fleet::{Fleet, Setup};
 use crate::journal::Journal;
-use crate::network::Network;
 use crate::operator;
 use anyhow::{Result, ensure};
 use bench::cpu;
@@ -91,14 +90,7 @@ const PHASES: [(&str, &str, &str); 3] = [
 pub async fn run(shape: &Shape, dir: &Path) -> Result<Report> {
     let load_before = std::fs::read_to_string("/proc/loadavg")?.trim().to_owned();
     let controller = Arc::new(Controller::start(&shape.program, dir, false).await?);
-    let setup = Setup {
-        nodes: shape.nodes,
-        network: Network::LOOPBACK,
-        bmc_tls: false,
-        behaviour: shape.behaviour.clone(),
-        boot: vec![controller.ports.boot],
-        controllers: Vec::new(),
-    };
+    let setup = Setup::on_loopback(shape.nodes, shape.behaviour.clone(), controller.ports.boot);
     let fleet = Fleet::start(setup, Journal::Nowhere, shape.seed).await?;
     let waits = Arc::<Mutex<Vec<Duration>>>::default();
     let most = Arc::<Mutex<u64>>::default();

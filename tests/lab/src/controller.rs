@@ -45,13 +45,16 @@ pub struct Controller {
 }
 
 impl ControllerConfig {
+    /// Its addresses off loopback; that of IPv4 comes first.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.address.map(IpAddr::V4).into_iter().chain(self.ipv6_address.map(IpAddr::V6))
+    }
+
     fn text(&self) -> Result<String> {
-        let addresses = self.address.map(IpAddr::V4).into_iter().chain(self.ipv6_address.map(IpAddr::V6));
-        let addresses: Vec<IpAddr> = addresses.collect();
         let mut listen = vec!["127.0.0.1:6385".to_owned()];
-        listen.extend(addresses.iter().map(|address| SocketAddr::new(*address, 6385).to_string()));
+        listen.extend(self.addresses().map(|address| SocketAddr::new(address, 6385).to_string()));
         let mut boot = String::new();
-        if let Some(first) = addresses.first() {
+        if let Some(first) = self.addresses().next() {
             let image = self.image.clone().map_or_else(image_dir, Ok)?;
             let ca = self.mirror_ca();
             let ca = if ca.is_file() { format!("ca_file = {ca:?}\n") } else { String::new() };
@@ -66,7 +69,7 @@ impl ControllerConfig {
                 image.join("rescue"),
                 image.join("medium"),
                 self.dhcp,
-                self.addresses(),
+                self.boot_addresses(),
             );
         }
         let (state, ca, extra) = (self.dir.join("state"), self.bmc_ca(), &self.extra);
@@ -77,7 +80,7 @@ impl ControllerConfig {
     }
 
     /// The settings of `[boot]` for each address.
-    fn addresses(&self) -> String {
+    fn boot_addresses(&self) -> String {
         let mut lines = String::new();
         if let Some(address) = self.address {
             let [a, b, c, _] = address.octets();

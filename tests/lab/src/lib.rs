@@ -24,6 +24,7 @@ pub mod dns;
 pub mod efi_image;
 pub mod fill;
 pub mod images;
+pub mod ipmi_sim;
 pub mod linux_image;
 pub mod loopback;
 pub mod machine;

@@ -86,9 +86,20 @@ pub struct End<'a> {
 /// A cable between two namespaces, which can be cut. It goes away with either of them.
 #[derive(Debug)]
 pub struct Cable {
-    /// Namespace and interface of each end.
-    ends: [(String, String); 2],
+    ends: [CableEnd; 2],
 }
+
+/// What an end sees of the other one.
+#[derive(Debug)]
+struct CableEnd {
+    netns: String,
+    interface: String,
+    /// Address of the other end.
+    peer: String,
+}
+
+/// A MAC address that no interface has.
+const UNUSED_MAC: &str = "02:00:00:00:00:00";
 
 impl Cable {
     /// Connects two namespaces.
@@ -102,32 +113,48 @@ impl Cable {
             netns.ip(&["address", "add", address, "dev", interface])?;
             netns.ip(&["link", "set", "dev", interface, "up"])?;
         }
-        let ends = [one, other].map(|end| (end.netns.name().to_owned(), end.interface.to_owned()));
-        Ok(Self { ends })
+        let seen = |end: End<'_>, peer: End<'_>| CableEnd {
+            netns: end.netns.name().to_owned(),
+            interface: end.interface.to_owned(),
+            peer: peer.address.split('/').next().unwrap_or_default().to_owned(),
+        };
+        Ok(Self { ends: [seen(one, other), seen(other, one)] })
     }
 
-    /// From here on every packet of either end is dropped, and neither end gets an error: a queue without a place, which needs no module
-    /// of the kernel that a small one lacks.
+    /// From here on all that either end sends is lost: it goes to a MAC address that no interface has. Neither end gets an error, and TCP
+    /// counts its probes as lost in the network. (What the end's own queue drops, it takes for congestion of this machine: it
+    /// sends probes without limit, and an idle connection never ends.)
     ///
     /// # Errors
-    /// When `tc` fails.
+    /// When `ip` fails.
     pub fn cut(&self) -> Result<()> {
-        self.each(&["replace"], &["pfifo", "limit", "0"])
+        self.each(|end| {
+            ip(&[
+                "-n",
+                &end.netns,
+                "neigh",
+                "replace",
+                &end.peer,
+                "lladdr",
+                UNUSED_MAC,
+                "nud",
+                "permanent",
+                "dev",
+                &end.interface,
+            ])
+        })
     }
 
     /// Undoes [`Cable::cut`].
     ///
     /// # Errors
-    /// When `tc` fails, for example because it is not cut.
+    /// When `ip` fails, for example because it is not cut.
     pub fn join(&self) -> Result<()> {
-        self.each(&["delete"], &[])
+        self.each(|end| ip(&["-n", &end.netns, "neigh", "delete", &end.peer, "dev", &end.interface]))
     }
 
-    fn each(&self, verb: &[&str], queue: &[&str]) -> Result<()> {
-        self.ends.iter().try_for_each(|(netns, interface)| {
-            let place = ["dev", interface.as_str(), "root"];
-            run("tc", &[&["-n", netns.as_str(), "qdisc"], verb, &place, queue].concat())
-        })
+    fn each(&self, does: impl Fn(&CableEnd) -> Result<()>) -> Result<()> {
+        self.ends.iter().try_for_each(does)
     }
 }
 
@@ -282,7 +309,8 @@ fn run(program: &str, words: &[&str]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::ErrorKind;
+    use nix::sys::socket::{setsockopt, sockopt};
+    use std::io::{ErrorKind, Read};
     use std::net::{TcpListener, TcpStream};
     use std::time::Duration;
 
@@ -320,11 +348,18 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let limit = Duration::from_millis(500);
         let connect = || near.run(|| Ok(TcpStream::connect_timeout(&address, limit)?));
-        connect().unwrap();
+        let mut kept = connect().unwrap();
+        setsockopt(&kept, sockopt::KeepAlive, &true).unwrap();
+        setsockopt(&kept, sockopt::TcpKeepIdle, &1).unwrap();
+        setsockopt(&kept, sockopt::TcpKeepInterval, &1).unwrap();
+        setsockopt(&kept, sockopt::TcpKeepCount, &1).unwrap();
+        kept.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         cable.cut().unwrap();
         let error = connect().unwrap_err();
         let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
         assert_eq!(kind, Some(ErrorKind::TimedOut), "{error:#}");
+        // A probe of TCP that was sent and not answered ends the connection.
+        assert_eq!(kept.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
         cable.join().unwrap();
         connect().unwrap();
     }

@@ -48,8 +48,6 @@ pub struct Site {
     /// That of the nodes.
     bridge: Bridge,
     nodes: u8,
-    /// The address of the BMCs.
-    bmcs: IpAddr,
     _router: Option<Netns>,
 }
 
@@ -99,20 +97,10 @@ impl Site {
     /// When a part does not start.
     pub async fn start_with(dir: &Path, image: Option<PathBuf>, extra: &str) -> Result<Self> {
         let bridge = Bridge::create("br0", &format!("{ADDRESS}/24"))?;
-        let address = Some(ADDRESS);
         let (dir, extra) = (dir.to_owned(), extra.to_owned());
-        let config =
-            ControllerConfig { dir: dir.clone(), address, ipv6_address: None, dhcp: true, image, extra };
-        let controller = Controller::start(config).await?;
-        Ok(Self {
-            dir,
-            timeline: Timeline::default(),
-            controller,
-            bridge,
-            nodes: 0,
-            bmcs: ADDRESS.into(),
-            _router: None,
-        })
+        let address = Some(ADDRESS);
+        let config = ControllerConfig { dir, address, ipv6_address: None, dhcp: true, image, extra };
+        Self::of(config, bridge, None).await
     }
 
     /// A bridge without IPv4, and the controller with its boot services on it, at [`ADDRESS_IPV6`].
@@ -123,24 +111,9 @@ impl Site {
         let bridge = Bridge::plain("br0")?;
         bridge.add_address_at_once(&format!("{ADDRESS_IPV6}/64"))?;
         let (dir, extra) = (dir.to_owned(), extra.to_owned());
-        let config = ControllerConfig {
-            dir: dir.clone(),
-            address: None,
-            ipv6_address: Some(ADDRESS_IPV6),
-            dhcp: true,
-            image: None,
-            extra,
-        };
-        let controller = Controller::start(config).await?;
-        Ok(Self {
-            dir,
-            timeline: Timeline::default(),
-            controller,
-            bridge,
-            nodes: 0,
-            bmcs: ADDRESS_IPV6.into(),
-            _router: None,
-        })
+        let ipv6_address = Some(ADDRESS_IPV6);
+        let config = ControllerConfig { dir, address: None, ipv6_address, dhcp: true, image: None, extra };
+        Self::of(config, bridge, None).await
     }
 
     /// A controller whose nodes are behind a router, on a network of their own, [`ROUTED`]. Neither DHCP nor TFTP is served.
@@ -183,24 +156,16 @@ impl Site {
             net::route(ROUTED_IPV6, &NEAR_IPV6.to_string())?;
         }
         let (dir, extra) = (dir.to_owned(), extra.to_owned());
-        let config = ControllerConfig {
-            dir: dir.clone(),
-            address: Some(ADDRESS),
-            ipv6_address,
-            dhcp: false,
-            image: None,
-            extra,
-        };
+        let address = Some(ADDRESS);
+        let config = ControllerConfig { dir, address, ipv6_address, dhcp: false, image: None, extra };
+        Self::of(config, bridge, Some(router)).await
+    }
+
+    /// A controller with this configuration, and no nodes yet. `bridge`: that of the nodes.
+    async fn of(config: ControllerConfig, bridge: Bridge, router: Option<Netns>) -> Result<Self> {
+        let dir = config.dir.clone();
         let controller = Controller::start(config).await?;
-        Ok(Self {
-            dir,
-            timeline: Timeline::default(),
-            controller,
-            bridge,
-            nodes: 0,
-            bmcs: ADDRESS.into(),
-            _router: Some(router),
-        })
+        Ok(Self { dir, timeline: Timeline::default(), controller, bridge, nodes: 0, _router: router })
     }
 
     /// Makes a server that is off, with a BMC that speaks HTTPS, unknown to the controller.
@@ -247,13 +212,18 @@ impl Site {
         change(&mut spec);
         let machine = Machine::new(spec, self.timeline.clone());
         let config = BmcConfig {
-            address: (self.bmcs, 8000 + u16::from(self.nodes)).into(),
+            address: (self.bmc_address(), 8000 + u16::from(self.nodes)).into(),
             username: BMC_USER.to_owned(),
             password: BMC_PASSWORD.to_owned(),
             tls: true,
         };
         let bmc = RedfishBmc::start_with(machine.clone(), config, media).await?;
         Ok(SiteNode { name: name.to_owned(), machine, bmc })
+    }
+
+    /// All BMCs are at the controller's address, each at a port of its own.
+    fn bmc_address(&self) -> IpAddr {
+        self.controller.config().addresses().next().unwrap_or(ADDRESS.into())
     }
 
     /// Another address on the controller's network, where the nodes are behind a router.

@@ -36,6 +36,9 @@ pub enum Disturbance {
     StoreGone,
 }
 
+/// For how long a machine asks for its boot script at least, before it boots its disk.
+const NETWORK_BOOT: Duration = Duration::from_secs(50);
+
 /// A disturbance of one controller at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ControllerFault {
@@ -99,8 +102,11 @@ impl Controllers {
 
     /// Whether no run need fail of what happens to them.
     pub fn are_harmless(&self) -> bool {
-        self.faults.iter().all(|fault| {
-            !matches!(fault.what, Disturbance::PauseInCall | Disturbance::CutFromNodes | Disturbance::CutOff)
+        self.faults.iter().all(|fault| match fault.what {
+            Disturbance::PauseInCall | Disturbance::CutFromNodes | Disturbance::CutOff => false,
+            // A machine whose boot no server answers meanwhile boots its disk.
+            Disturbance::StoreGone => fault.lasts.is_some_and(|lasts| lasts < NETWORK_BOOT),
+            Disturbance::Kill | Disturbance::Stop | Disturbance::Pause | Disturbance::CutFromStore => true,
         })
     }
 }

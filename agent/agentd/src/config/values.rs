@@ -6,6 +6,7 @@ use super::types::{Advertise, DiscoveryBoot, Inspection};
 use crate::http::ApiUrl;
 use crate::tls::Trust;
 use crate::token::Token;
+use agent_protocol::boot_medium::is_time_server;
 use mac::{Mac, MacError};
 use ramdisk_init::Exit;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -117,8 +118,7 @@ pub(super) fn name_servers(values: &Values) -> Result<Vec<IpAddr>, ConfigError> 
 /// Names or addresses of time servers. ironic-python-agent takes one; a list is of ours.
 pub(super) fn time_servers(values: &Values) -> Result<Vec<String>, ConfigError> {
     const NAME: &str = "(ipa-ntp-server)";
-    let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
-    let host = |text: &str| match text.len() <= 253 && text.bytes().all(is_host) {
+    let host = |text: &str| match is_time_server(text) {
         true => Ok(text.to_owned()),
         false => Err(bad(NAME, format!("{text:?} is neither a name nor an IP address"))),
     };

@@ -1,11 +1,9 @@
 //! Servers that a network names: of names and of time.
 
 use super::json::{list, text};
+use agent_protocol::boot_medium::MOST_SERVERS;
 use serde_json::Value;
 use std::net::IpAddr;
-
-/// As many name servers as the C library of the ramdisk asks, and as many time servers.
-const MOST: usize = 3;
 
 /// The first few of each kind.
 #[derive(Default)]
@@ -31,7 +29,7 @@ fn add(to: &mut Vec<IpAddr>, of: &Value, kind: &str, what: &str) -> Result<(), S
     for service in list(of, "services").filter(|service| service["type"] == kind) {
         let given = text(service, "address")?;
         let server: IpAddr = given.parse().map_err(|_| format!("'{given}' is no address of {what}"))?;
-        if to.len() < MOST && !to.contains(&server) {
+        if to.len() < MOST_SERVERS && !to.contains(&server) {
             to.push(server);
         }
     }

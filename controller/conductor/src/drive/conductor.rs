@@ -5,10 +5,11 @@ use crate::issuer::CertificateIssuer;
 use crate::observer::Observer;
 use crate::settings::Settings;
 use model::Timestamp;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use store::{Clock, Members, Store};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 /// Drives all nodes of a store.
@@ -25,10 +26,10 @@ pub struct Conductor {
     observer: OnceLock<Arc<dyn Observer>>,
 }
 
-/// Nodes in a pass now, and those whose bell rang meanwhile.
+/// Nodes that have a worker now, each with what wakes that one while it waits, and those whose bell rang meanwhile.
 #[derive(Default)]
 pub(super) struct Busy {
-    pub running: HashSet<Uuid>,
+    pub running: HashMap<Uuid, Arc<Notify>>,
     pub again: HashSet<Uuid>,
 }
 

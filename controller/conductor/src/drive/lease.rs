@@ -7,15 +7,16 @@
 //! made none; everything else it does at once.
 
 use super::conductor::Conductor;
+use crate::decision::Action;
 use crate::stages::may_be_unfenced;
-use model::Timestamp;
+use model::{Contact, Timestamp};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
-use store::{Lease, StoreError};
-use tokio::time::sleep;
+use store::{Clock, Lease, StoreError};
+use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 /// How long a lease is taken for.
@@ -29,8 +30,7 @@ const CLOCKS: Duration = Duration::from_secs(1);
 const LONGEST_CALL: i64 = 300_000_000;
 /// How often it is renewed while an action goes on.
 const RENEW_EVERY: Duration = Duration::from_secs(3);
-/// How often what is left of it is looked at while the store does not answer, and how often one is tried to take that another
-/// controller holds.
+/// How often the store is asked again that does not answer, and how often a lease is tried to take that another controller holds.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A lease that was taken, and until when it lasts.
@@ -42,6 +42,8 @@ pub struct HeldLease {
     /// When it was taken over from another controller, which had not released it: that one may have died in a call that no epoch
     /// fences.
     taken_over: Option<Timestamp>,
+    /// The longest call that it may have died in.
+    longest: Duration,
 }
 
 impl HeldLease {
@@ -51,6 +53,12 @@ impl HeldLease {
             return None;
         }
         self.taken_over.map(|at| at.after(call + CLOCKS)).filter(|at| *at > now)
+    }
+
+    /// When any call that the controller before may have begun has ended; `None` if all have. Until then the lease is not released:
+    /// the controller that takes it next would not know of the call.
+    pub(super) fn unsettled_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.settles_at(self.longest, now)
     }
 }
 
@@ -98,7 +106,18 @@ impl Conductor {
         };
         let taken = self.store.take_lease(node, own, now, until).await?;
         let taken_over = before.filter(|before| before != own).map(|_| now);
-        Ok(taken.map(|lease| HeldLease { lease, until, taken_over }))
+        let longest = self.longest_call(&Contact::default());
+        Ok(taken.map(|lease| HeldLease { lease, until, taken_over, longest }))
+    }
+
+    /// The longest call of a controller that changes something at the BMC of a node, or at an agent that knows of no epochs.
+    fn longest_call(&self, contact: &Contact) -> Duration {
+        let at_agent = Action::CancelCommand { command_id: String::new() };
+        self.longest_call_of_bmc(contact).max(self.executor.unfenced_call(contact, &at_agent))
+    }
+
+    fn longest_call_of_bmc(&self, contact: &Contact) -> Duration {
+        self.executor.unfenced_call(contact, &Action::EjectMedium)
     }
 
     /// Read what the controller before may have died in, as the first thing under a lease.
@@ -106,13 +125,25 @@ impl Conductor {
         if held.taken_over.is_some() {
             let found = self.load(held.lease.node, None).await?;
             held.taken_over = held.taken_over.filter(|_| may_be_unfenced(&found.node, &found.contact));
+            // An agent is called from its first heartbeat on.
+            held.longest = match found.contact.callback_url {
+                Some(_) => self.longest_call(&found.contact),
+                None => self.longest_call_of_bmc(&found.contact),
+            };
         }
         Ok(())
     }
 
-    /// Keep a lease until then, or until it is lost.
-    pub(super) async fn keep_lease(&self, held: &mut HeldLease, until: Timestamp) -> Result<(), StoreError> {
-        self.while_held(held, sleep(until.since(self.clock.now()))).await
+    /// Keep a lease until then, until its node is `woken`, or until it is lost.
+    pub(super) async fn keep_lease(
+        &self,
+        held: &mut HeldLease,
+        until: Timestamp,
+        woken: impl Future<Output = ()>,
+    ) -> Result<(), StoreError> {
+        let time = until.since(self.clock.now());
+        // Woken or not: the next pass decides.
+        self.while_held(held, async { drop(timeout(time, woken).await) }).await
     }
 
     /// Make a lease last its full time again.
@@ -138,56 +169,21 @@ impl Conductor {
         if held.until.since(self.clock.now()) < CLOCKS + ENOUGH {
             held.until = self.renewed(lease).await?;
         }
-        let until = AtomicI64::new(held.until.0);
-        let mut action = pin!(action);
-        // Before each poll, not in a second task: after a stop of the process either could be the first to go on.
-        let mut guarded = pin!(poll_fn(|context| {
-            match Timestamp(until.load(Ordering::Relaxed)).since(self.clock.now()) > CLOCKS {
-                true => action.as_mut().poll(context).map(Some),
-                false => Poll::Ready(None),
-            }
-        }));
-        let mut renewing = pin!(self.keep_renewed(lease, &until));
-        let ended = loop {
-            tokio::select! {
-                biased;
-                outcome = &mut guarded => match outcome {
-                    Some(outcome) => break Ok(outcome),
-                    None => {
-                        if let Some(lost) = self.renew_once(lease, &until).await {
-                            break Err(lost);
-                        }
-                    }
-                },
-                lost = &mut renewing => break Err(lost),
-                () = sleep(LOOK_EVERY) => {}
-            }
-        };
-        held.until = Timestamp(until.load(Ordering::Relaxed));
-        ended
+        while_lasting(&*self.clock, &mut held.until, || self.next_renewal(lease), action).await
     }
 
-    /// Renew a lease until it is lost.
-    async fn keep_renewed(&self, lease: Lease, until: &AtomicI64) -> StoreError {
+    /// Renew a lease when the time for it has come, and until the store answers.
+    async fn next_renewal(&self, lease: Lease) -> Result<Timestamp, StoreError> {
+        sleep(RENEW_EVERY).await;
         loop {
-            sleep(RENEW_EVERY).await;
-            if let Some(lost) = self.renew_once(lease, until).await {
-                return lost;
+            match self.renewed(lease).await {
+                Err(error) if !matches!(error, StoreError::Stale(_)) => {
+                    tracing::warn!(node_uuid = %lease.node, error = %error.chain(), "cannot renew the lease; trying again");
+                    sleep(LOOK_EVERY).await;
+                }
+                answered => return answered,
             }
         }
-    }
-
-    /// Try to renew a lease; the error if it is lost.
-    async fn renew_once(&self, lease: Lease, until: &AtomicI64) -> Option<StoreError> {
-        match self.renewed(lease).await {
-            Ok(next) => until.store(next.0, Ordering::Relaxed),
-            Err(lost @ StoreError::Stale(_)) => return Some(lost),
-            Err(error) => {
-                tracing::warn!(node_uuid = %lease.node, error = %error.chain(), "cannot renew the lease; trying again");
-                sleep(LOOK_EVERY).await;
-            }
-        }
-        None
     }
 
     /// Renew a lease; until when it lasts now.
@@ -204,5 +200,127 @@ impl Conductor {
         if let Err(error) = self.store.release_lease(held.lease).await {
             tracing::warn!(node_uuid = %node, error = %error.chain(), "cannot release the lease; it will expire");
         }
+    }
+}
+
+/// Do `action` while a lease lasts, which is until `until` unless a `renewal` moves that. While it does not last, the action is not polled; a
+/// renewal always is. So an action must hold nothing that a renewal waits for.
+///
+/// # Errors
+/// That of a renewal.
+async fn while_lasting<T, R>(
+    clock: &dyn Clock,
+    until: &mut Timestamp,
+    renewal: impl Fn() -> R,
+    action: impl Future<Output = T>,
+) -> Result<T, StoreError>
+where
+    R: Future<Output = Result<Timestamp, StoreError>>,
+{
+    let end = AtomicI64::new(until.0);
+    let mut action = pin!(action);
+    // Before each poll, not in a second task: after a stop of the process either could be the first to go on.
+    let mut guarded = pin!(poll_fn(|context| {
+        match Timestamp(end.load(Ordering::Relaxed)).since(clock.now()) > CLOCKS {
+            true => action.as_mut().poll(context),
+            false => Poll::Pending,
+        }
+    }));
+    let mut renewing = pin!(renewal());
+    let ended = loop {
+        // Nothing is awaited in a branch: a renewal that has a connection of the store's pool, or is the next to get one, would keep it
+        // from all others as long as it is not polled.
+        tokio::select! {
+            biased;
+            outcome = &mut guarded => break Ok(outcome),
+            renewed = &mut renewing => match renewed {
+                Ok(next) => {
+                    end.store(next.0, Ordering::Relaxed);
+                    renewing.set(renewal());
+                }
+                Err(lost) => break Err(lost),
+            },
+        }
+    };
+    *until = Timestamp(end.load(Ordering::Relaxed));
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+    use tokio::sync::Semaphore;
+    use tokio::time::Instant;
+
+    /// That of the test, which stands still while all wait.
+    struct TestClock(Instant);
+
+    impl Clock for TestClock {
+        fn now(&self) -> Timestamp {
+            Timestamp(0).after(self.0.elapsed())
+        }
+    }
+
+    const LOST_AFTER: Duration = Duration::from_secs(20);
+    const ACTION: Duration = Duration::from_secs(40);
+
+    /// Found by `soak --part fleet`: a controller that had been cut off from PostgreSQL for 50 s never got a connection again. Each renewal
+    /// whose lease was over was left alone, with the connection that it had, by another renewal that waited for one.
+    #[tokio::test(start_paused = true)]
+    async fn an_action_goes_on_after_a_renewal_lost_the_only_connection() {
+        let clock = TestClock(Instant::now());
+        let (pool, asked) = (Semaphore::new(1), AtomicU32::new(0));
+        let renewal = || async {
+            sleep(RENEW_EVERY).await;
+            loop {
+                let connection = pool.acquire().await.expect("it stays open");
+                if asked.fetch_add(1, Ordering::Relaxed) > 0 {
+                    return Ok(clock.now().after(LEASE));
+                }
+                sleep(LOST_AFTER).await;
+                drop(connection);
+            }
+        };
+        let mut until = clock.now().after(LEASE);
+        let held = while_lasting(&clock, &mut until, renewal, sleep(ACTION));
+        timeout(2 * ACTION, held).await.expect("it goes on").expect("the lease is renewed");
+        assert!(clock.0.elapsed() >= ACTION && until > clock.now());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_of_an_action_is_done_while_its_lease_does_not_last() {
+        let clock = TestClock(Instant::now());
+        let begun = clock.now();
+        let renewed_at = Duration::from_secs(60);
+        let renewal = || async {
+            sleep(renewed_at).await;
+            Ok(clock.now().after(LEASE))
+        };
+        let mut done = Vec::new();
+        let action = async {
+            for _ in 0..4 {
+                sleep(Duration::from_secs(5)).await;
+                done.push(clock.now().since(begun));
+            }
+        };
+        let mut until = begun.after(LEASE);
+        while_lasting(&clock, &mut until, renewal, action).await.expect("the lease is renewed");
+        let seconds: Vec<u64> = done.iter().map(Duration::as_secs).collect();
+        assert_eq!(seconds, [5, 10, 60, 65], "the third is due after 15 s, and the lease lasts for 11");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_action_is_given_up_when_the_lease_is_lost() {
+        let clock = TestClock(Instant::now());
+        let lease = Uuid::from_u128(7);
+        let renewal = || async {
+            sleep(RENEW_EVERY).await;
+            Err(StoreError::Stale(lease))
+        };
+        let mut until = clock.now().after(LEASE);
+        let ended = while_lasting(&clock, &mut until, renewal, sleep(ACTION)).await;
+        assert!(matches!(ended, Err(StoreError::Stale(of)) if of == lease), "{ended:?}");
+        assert_eq!(clock.0.elapsed(), RENEW_EVERY);
     }
 }

@@ -29,6 +29,7 @@ use places::{PlaceLimits, Places};
 use std::sync::Arc;
 use std::time::Duration;
 use store::StoreError;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -118,7 +119,7 @@ impl Conductor {
                 return true;
             }
         };
-        let rest = due.iter().filter(|node| !self.busy().running.contains(node));
+        let rest = due.iter().filter(|node| !self.busy().running.contains_key(node));
         rest.for_each(|node| self.start(*node, workers));
         !due.is_empty()
     }
@@ -149,14 +150,17 @@ impl Conductor {
         if !self.members.may_drive(node) {
             return;
         }
+        let woken = Arc::<Notify>::default();
         {
             let mut busy = self.busy();
-            if !busy.running.insert(node) {
+            if let Some(waiting) = busy.running.get(&node) {
+                waiting.notify_one();
                 busy.again.insert(node);
                 return;
             }
+            busy.running.insert(node, woken.clone());
         }
-        let worker = Worker::of(self.clone(), node);
+        let worker = Worker::of(self.clone(), node, woken);
         let (places, stop) = (workers.places.clone(), workers.stop.clone());
         // At the level of errors, so that also they are logged with the node where less than `info` is logged.
         let span = tracing::error_span!("pass", node_uuid = %node);

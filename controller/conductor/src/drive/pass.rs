@@ -1,11 +1,12 @@
 //! One pass over a node: decide, act, store, until it sleeps.
 
+use super::NAP;
 use super::conductor::Conductor;
 use super::lease::HeldLease;
 use super::load::{needs_catalogue, needs_inventory};
 use super::record::attributed;
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
-use crate::stages::{apply_outcome, decide};
+use crate::stages::{apply_outcome, decide, may_be_unfenced};
 use model::history::StateAtEvent;
 use model::{Contact, Node, Timestamp};
 use store::StoreError;
@@ -32,7 +33,8 @@ pub struct Pass {
 pub enum Later {
     /// Another controller holds the lease.
     Held,
-    /// A call that the controller before may have begun has ended then. The lease is kept.
+    /// A call that the controller before may have begun has ended then, or the node is due. The lease is kept until then, or until the
+    /// node's bell rings: what needs no call does not wait.
     Settled(Timestamp),
 }
 
@@ -52,6 +54,13 @@ impl Pass {
         self.known = None;
     }
 
+    /// When the node is to be looked at again without a ring of its bell: when it is due, and soon if it could not be read. Not at once, so
+    /// that a node that stays due does not make its worker spin.
+    fn due(&self, now: Timestamp) -> Option<Timestamp> {
+        let wake_at = self.known.as_ref().map_or(Some(now), |node| node.next_wake_at);
+        wake_at.map(|at| at.max(now.after(NAP.0)))
+    }
+
     /// The lease that its writes are made under.
     ///
     /// # Errors
@@ -69,6 +78,12 @@ impl Conductor {
             return;
         }
         self.turns(pass).await;
+        if pass.later.is_some() {
+            return;
+        }
+        let now = self.clock.now();
+        let settled = pass.lease.as_ref().and_then(|held| held.unsettled_until(now));
+        pass.later = settled.map(|at| Later::Settled(pass.due(now).map_or(at, |due| due.min(at))));
         if pass.later.is_none()
             && let Some(held) = pass.lease.take()
         {
@@ -125,6 +140,11 @@ impl Conductor {
                 // The API wrote meanwhile: look again, every action may be repeated.
                 Err(StoreError::Stale(_)) => match self.renew(pass).await {
                     Ok(()) => {}
+                    Err(StoreError::Stale(_)) => {
+                        // Another controller has it.
+                        pass.lease = None;
+                        break;
+                    }
                     Err(_) => break,
                 },
                 Err(StoreError::NotFound { .. }) => break,
@@ -198,6 +218,10 @@ impl Conductor {
         let uuid = pass.node;
         let held = pass.held()?;
         let (node, contact) = (&snapshot.node, &snapshot.contact);
+        debug_assert!(
+            self.executor.unfenced_call(contact, action).is_zero() || may_be_unfenced(node, contact),
+            "{action:?} of node {uuid} is a call that its row excludes: a successor would not wait for it"
+        );
         let acting = self.executor.act(held.lease.epoch, node, contact, action);
         let outcome = self.while_held(held, acting).await?;
         if let Outcome::Failed(error) = &outcome {

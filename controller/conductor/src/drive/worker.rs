@@ -6,6 +6,8 @@ use super::panics;
 use super::pass::{Later, Pass};
 use super::places::{Places, Share};
 use std::sync::Arc;
+use store::StoreError;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -16,12 +18,13 @@ use uuid::Uuid;
 pub struct Worker {
     conductor: Arc<Conductor>,
     node: Option<Uuid>,
+    woken: Arc<Notify>,
 }
 
 impl Worker {
-    /// The caller has added `node` to `busy.running`.
-    pub fn of(conductor: Arc<Conductor>, node: Uuid) -> Self {
-        Self { conductor, node: Some(node) }
+    /// The caller has added `node` to `busy.running`, with what wakes the worker.
+    pub fn of(conductor: Arc<Conductor>, node: Uuid, woken: Arc<Notify>) -> Self {
+        Self { conductor, node: Some(node), woken }
     }
 
     /// Run passes until one has ended without a ring of the node's bell since the last check. After a panic, pause and
@@ -74,10 +77,15 @@ impl Worker {
         match later {
             Later::Held => tokio::time::sleep(LOOK_EVERY).await,
             Later::Settled(at) => {
-                if let Some(held) = &mut pass.lease
-                    && self.conductor.keep_lease(held, at).await.is_err()
-                {
-                    pass.lease = None;
+                let Some(held) = &mut pass.lease else { return };
+                match self.conductor.keep_lease(held, at, self.woken.notified()).await {
+                    Ok(()) => {}
+                    Err(StoreError::Stale(_)) => pass.lease = None,
+                    // It is not given up: taken again, it would not say any more that there was another controller before.
+                    Err(error) => {
+                        tracing::warn!(error = %error.chain(), "cannot renew the lease; trying again");
+                        tokio::time::sleep(LOOK_EVERY).await;
+                    }
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! The section `[boot]`.
 
+use agent_protocol::boot_medium::{MOST_SERVERS, is_time_server};
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -98,9 +99,9 @@ impl Boot {
         Some(self.signed_uki.as_path()).filter(|path| !path.as_os_str().is_empty())
     }
 
-    /// As many as the C library of a node asks.
+    /// As many as a boot medium names.
     pub(super) fn check_dns(&self) -> Result<()> {
-        ensure!(self.dns.len() <= 3, "boot.dns has more than 3 addresses");
+        ensure!(self.dns.len() <= MOST_SERVERS, "boot.dns has more than {MOST_SERVERS} addresses");
         for server in &self.dns {
             let none = server.is_unspecified()
                 || server.is_loopback()
@@ -113,11 +114,9 @@ impl Boot {
 
     /// As many as a boot medium names.
     pub(super) fn check_ntp(&self) -> Result<()> {
-        ensure!(self.ntp.len() <= 3, "boot.ntp has more than 3 servers");
-        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
+        ensure!(self.ntp.len() <= MOST_SERVERS, "boot.ntp has more than {MOST_SERVERS} servers");
         for server in &self.ntp {
-            let is_named = (1..=253).contains(&server.len()) && server.bytes().all(is_host);
-            ensure!(is_named, "boot.ntp {server:?} is neither a name nor an IP address");
+            ensure!(is_time_server(server), "boot.ntp {server:?} is neither a name nor an IP address");
         }
         Ok(())
     }

@@ -90,6 +90,18 @@ impl Api {
         nodes.map(|node| node["provision_state"].as_str().unwrap().to_owned()).collect()
     }
 
+    /// Why nodes have failed, each with its history.
+    async fn failures(&self) -> Vec<Value> {
+        let answer = self.insist("GET", "/v1/nodes?fields=uuid,last_error", Value::Null).await;
+        let mut failed = answer["nodes"].as_array().unwrap().clone();
+        failed.retain(|node| !node["last_error"].is_null());
+        for node in &mut failed {
+            let path = format!("/v1/nodes/{}/history?detail=true", node["uuid"].as_str().unwrap());
+            node["history"] = self.insist("GET", &path, Value::Null).await["history"].take();
+        }
+        failed
+    }
+
     /// Wait until all nodes are in this state.
     pub async fn wait_for_all(&self, state: &str) {
         let deadline = Instant::now() + LIMIT;
@@ -98,7 +110,9 @@ impl Api {
             if states.iter().all(|of| of == state) {
                 return;
             }
-            assert!(states.iter().all(|of| !of.contains("fail") && of != "error"), "{states:?}");
+            if states.iter().any(|of| of.contains("fail") || of == "error") {
+                panic!("{:?}", self.failures().await);
+            }
             assert!(Instant::now() < deadline, "{states:?}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

@@ -1,20 +1,21 @@
 //! Erasure certificates and the log of the heads of their chains. They are added and read, and never changed or taken away.
 
-use crate::change::{Change, rows};
+use crate::change::{Change, LastStatement, rows};
 use crate::database::Client;
 use crate::document::{cell, decode, encode};
 use crate::failure::failed;
 use crate::text;
+use crate::value::Value;
 use model::Certificate;
 use store::{Noun, Result, StoreError};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-/// A transaction that adds to the log or to the changes of the key holds this lock of the database until it ends.
+/// A transaction that adds to the log or to the changes of the key ends under this lock of the database.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(4711, 2)";
 
-/// Add the next certificate of its node, whose row is locked, and its line in the log.
-pub async fn insert(change: &Change, node: Uuid, certificate: &Certificate) -> Result<()> {
+/// Add the next certificate of its node, whose row is locked, and its line in the log at the end of the transaction.
+pub async fn insert(change: &mut Change, node: Uuid, certificate: &Certificate) -> Result<()> {
     let doing = || format!("writing certificate {}", certificate.id);
     let last = change
         .query_opt("SELECT max(number) FROM certificate WHERE node = $1", &[&node])
@@ -26,7 +27,7 @@ pub async fn insert(change: &Change, node: Uuid, certificate: &Certificate) -> R
         return Err(StoreError::Stale(node));
     }
     add(change, certificate).await?;
-    append(change, certificate).await
+    append(change, certificate)
 }
 
 /// Add a certificate, whatever its number.
@@ -38,20 +39,18 @@ pub async fn add(change: &Change, certificate: &Certificate) -> Result<()> {
     added.map(drop).map_err(failed(format_args!("writing certificate {}", certificate.id)))
 }
 
-async fn append(change: &Change, certificate: &Certificate) -> Result<()> {
-    let doing = || format!("adding certificate {} to the log", certificate.id);
-    // What comes after this statement sees the line of the holder of the lock before it.
-    change.query(LOCK, &[]).await.map_err(failed(doing()))?;
-    let last = change
-        .query_opt("SELECT seq, line FROM certificate_log ORDER BY seq DESC LIMIT 1", &[])
-        .await
-        .map_err(failed(doing()))?;
-    let (seq, last) = match &last {
-        Some(row) => (cell::<i64>(row, 0)? + 1, Some(cell::<&str>(row, 1)?)),
-        None => (1, None),
-    };
-    let line = store::certificate_log::line_after(last, certificate)?;
-    add_line(change, seq, &certificate.id, &line).await
+/// The line is composed by the database, as [`store::certificate_log::line_after`] does it: what comes before it is known under
+/// the lock only.
+fn append(change: &mut Change, certificate: &Certificate) -> Result<()> {
+    const APPEND: &str = r#"INSERT INTO certificate_log (seq, certificate, line)
+        SELECT coalesce(last.seq, 0) + 1, $1, '{"index":' || coalesce((last.line::json ->> 'index')::bigint, 0) + 1
+            || coalesce(',"previous":"' || encode(sha256(convert_to(last.line, 'UTF8')), 'hex') || '"', '') || ',' || $2::text
+        FROM (VALUES (1)) AS new LEFT JOIN (SELECT seq, line FROM certificate_log ORDER BY seq DESC LIMIT 1) AS last ON true"#;
+    let end = store::certificate_log::end_of_line(certificate)?;
+    let values = vec![Value::text(&certificate.id), Value::text(&end)];
+    let doing = format!("adding certificate {} to the log", certificate.id);
+    change.end_with(LastStatement { lock: LOCK, sql: APPEND, values, doing });
+    Ok(())
 }
 
 /// Add a line, which is of this place and this certificate.
@@ -92,13 +91,22 @@ pub async fn lines(client: &Client, from: u64, limit: usize) -> Result<Vec<Strin
     found.map_err(failed("reading the log of certificates"))?.iter().map(|row| cell(row, 0)).collect()
 }
 
-/// Store a change of the key once.
-pub async fn add_key_change(change: &Change, doc: &str) -> Result<()> {
-    const ADD: &str = "INSERT INTO certificate_key_change (doc)
-        SELECT $1::text WHERE NOT EXISTS (SELECT 1 FROM certificate_key_change WHERE doc = $1::text)";
-    let doing = "writing a change of the key of certificates";
-    change.query(LOCK, &[]).await.map_err(failed(doing))?;
-    change.execute(ADD, &[&&*text::stored(doc)]).await.map(drop).map_err(failed(doing))
+/// Stores a change of the key once.
+const ADD_KEY_CHANGE: &str = "INSERT INTO certificate_key_change (doc)
+    SELECT $1::text WHERE NOT EXISTS (SELECT 1 FROM certificate_key_change WHERE doc = $1::text)";
+
+const ADDING_KEY_CHANGE: &str = "writing a change of the key of certificates";
+
+/// Store a change of the key once, at the end of the transaction.
+pub fn add_key_change(change: &mut Change, doc: &str) {
+    let (values, doing) = (vec![Value::text(doc)], ADDING_KEY_CHANGE.to_owned());
+    change.end_with(LastStatement { lock: LOCK, sql: ADD_KEY_CHANGE, values, doing });
+}
+
+/// Store a change of the key in a transaction that has the whole database to itself.
+pub async fn import_key_change(change: &Change, doc: &str) -> Result<()> {
+    let added = change.execute(ADD_KEY_CHANGE, &[&&*text::stored(doc)]).await;
+    added.map(drop).map_err(failed(ADDING_KEY_CHANGE))
 }
 
 pub async fn key_changes(client: &Client) -> Result<Vec<String>> {

@@ -39,7 +39,7 @@ pub async fn by_id(client: &Client, id: Uuid) -> Result<DiscoveredMachine> {
 
 /// Decide about the boot of an unknown MAC address. One transaction at a time: it counts all machines.
 pub async fn boot(change: &Change, boot: &UnknownBoot, limits: &DiscoveryLimits) -> Result<UnknownBootGrant> {
-    const ONE_AT_A_TIME: &str = "SELECT pg_advisory_xact_lock(4711, 2)";
+    const ONE_AT_A_TIME: &str = "SELECT pg_advisory_xact_lock(4711, 5)";
     change
         .query(ONE_AT_A_TIME, &[])
         .await

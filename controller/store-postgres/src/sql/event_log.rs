@@ -1,12 +1,13 @@
 //! The log of the events of all nodes: what transactions add, and what is given a number then.
 
-use crate::change::Change;
+use crate::change::{Change, LastStatement};
 use crate::document::{cell, decode, encode};
 use crate::failure::failed;
+use crate::value::Value;
 use model::LoggedEvent;
 use store::{EventCursor, EventPage, EventRange, KeptEvents, Result};
 
-/// The transaction that gives numbers holds this lock of the database until it ends.
+/// The transaction that gives numbers ends under this lock of the database.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(4711, 4)";
 
 /// Most events that get their numbers in one transaction.
@@ -30,24 +31,18 @@ pub async fn is_pending(change: &Change) -> Result<bool> {
     row.map_or(Ok(false), |row| cell(&row, 0))
 }
 
-/// Give numbers to what is committed; whether there may be more.
-pub async fn number(change: &Change) -> Result<bool> {
-    const LAST: &str = "SELECT coalesce((SELECT last FROM event_head), 0)";
-    const MOVE: &str = "WITH moved AS (DELETE FROM event_pending
-            WHERE seq IN (SELECT seq FROM event_pending ORDER BY seq LIMIT $2) RETURNING seq, at, doc)
-        INSERT INTO event_log (place, at, doc) SELECT $1 + row_number() OVER (ORDER BY seq), at, doc FROM moved";
-    const HEAD: &str =
-        "INSERT INTO event_head (id, last) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET last = $1";
-    let doing = "numbering the log of events";
-    // What comes after this statement sees what the holder of the lock before it did.
-    change.query(LOCK, &[]).await.map_err(failed(doing))?;
-    let row = change.query_opt(LAST, &[]).await.map_err(failed(doing))?;
-    let last: i64 = row.map_or(Ok(0), |row| cell(&row, 0))?;
-    let moved = change.execute(MOVE, &[&last, &AT_ONCE]).await.map_err(failed(doing))?;
-    if moved > 0 {
-        change.execute(HEAD, &[&(last + moved.cast_signed())]).await.map_err(failed(doing))?;
-    }
-    Ok(moved.cast_signed() >= AT_ONCE)
+/// Give numbers to the first of what is committed, at the end of the transaction.
+pub fn number(change: &mut Change) {
+    const NUMBER: &str = "WITH head AS (SELECT coalesce((SELECT last FROM event_head), 0) AS last),
+        moved AS (DELETE FROM event_pending
+            WHERE seq IN (SELECT seq FROM event_pending ORDER BY seq LIMIT $1) RETURNING seq, at, doc),
+        logged AS (INSERT INTO event_log (place, at, doc)
+            SELECT head.last + row_number() OVER (ORDER BY seq), at, doc FROM moved, head RETURNING place)
+        INSERT INTO event_head (id, last) SELECT 1, max(place) FROM logged HAVING count(*) > 0
+            ON CONFLICT (id) DO UPDATE SET last = excluded.last";
+    let values = vec![Value::Number(Some(AT_ONCE))];
+    let doing = "numbering the log of events".to_owned();
+    change.end_with(LastStatement { lock: LOCK, sql: NUMBER, values, doing });
 }
 
 /// The page behind a cursor, of what has numbers. All statements see the same moment.

@@ -3,7 +3,7 @@
 use crate::{HeartbeatRecord, Noun, ResourceWrite, Store, StoreError, Unique};
 use model::agent::AgentKind;
 use model::history::Severity;
-use model::{Cursor, Event, EventKind, Node, Resource, Run, RunKind, Timestamp};
+use model::{Certificate, Cursor, Event, EventKind, Node, Resource, Run, RunKind, Timestamp};
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -26,6 +26,19 @@ pub(super) fn new_node(name: &str) -> Node {
     node.next_wake_at = Some(at(50));
     node.run = Some(Run { cursor: Cursor::AwaitAgent, ..Run::new(RunKind::AutomatedClean, at(0)) });
     node
+}
+
+/// A certificate of a node, with what is hard to store.
+pub fn certificate(node: Uuid, number: u64) -> Certificate {
+    Certificate {
+        id: format!("{:064x}", u128::from(number) + node.as_u128() / 2),
+        node,
+        number,
+        at: at(1),
+        finding: "erased".to_owned(),
+        command_id: "'; DROP TABLE certificate; --".to_owned(),
+        file: "{\"payload\":\"ünïcode \\\"\\u0000\"}".to_owned(),
+    }
 }
 
 /// A port with the address 52:54:00:00:00:`last`.

@@ -2,9 +2,11 @@
 //! the length of its body is looked at.
 
 use anyhow::{Context, Result, ensure};
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long an answer may take.
@@ -23,19 +25,30 @@ pub fn request(method: &str, path: &str, body: Option<&Value>) -> Vec<u8> {
     .into_bytes()
 }
 
+/// What a connection is made of.
+trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
+
 /// A kept connection.
 pub struct Client {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     read: Vec<u8>,
 }
 
 impl Client {
     /// Connects.
     pub fn connect(to: SocketAddr) -> Result<Self> {
-        let stream = TcpStream::connect(to)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(LIMIT))?;
-        Ok(Self { stream, read: Vec::with_capacity(1 << 20) })
+        Ok(Self { stream: Box::new(open(to)?), read: Vec::with_capacity(1 << 20) })
+    }
+
+    /// Connects with TLS, with a full handshake.
+    pub fn connect_tls(to: SocketAddr, tls: &Arc<ClientConfig>) -> Result<Self> {
+        let mut stream = open(to)?;
+        let mut connection = ClientConnection::new(tls.clone(), to.ip().into())?;
+        while connection.is_handshaking() {
+            connection.complete_io(&mut stream)?;
+        }
+        Ok(Self { stream: Box::new(StreamOwned::new(connection, stream)), read: Vec::new() })
     }
 
     /// Sends a request; the status and the body of its answer.
@@ -62,6 +75,13 @@ impl Client {
         self.read.extend_from_slice(&block[..count]);
         Ok(())
     }
+}
+
+fn open(to: SocketAddr) -> Result<TcpStream> {
+    let stream = TcpStream::connect(to)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    Ok(stream)
 }
 
 fn status(head: &str) -> Result<u16> {

@@ -1,18 +1,24 @@
 //! What a program reaches that does nothing else: an empty route of the same HTTP server, a prepared statement on the same
-//! database, a group commit of rows as large, a sync of the same disk.
+//! database, a group commit of rows as large, a sync of the same disk, a handshake.
 
 use super::fill::{self, Filled};
 use super::load::{self, Load};
+use super::tls::{Identity, provider};
 use anyhow::{Context, Result};
 use axum::Router;
 use axum::routing::get;
 use contract::process::{Daemon, free_port};
 use http_server::{Clients, Limits, Places, Server, Timeouts};
 use rusqlite::{Connection, OpenFlags};
+use rustls::{ServerConfig, ServerConnection, Stream};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -56,6 +62,61 @@ pub fn empty_route(bench: &Path, scratch: &Path, clients: usize, span: Duration)
     })?;
     let request = super::http::request("GET", "/", None);
     load::run((address, process.id()), clients, span, 200, |_, _| request.clone())
+}
+
+/// Completes handshakes on a port of loopback and does nothing else, until it is killed: what `bench api` runs as its child.
+///
+/// # Errors
+/// When the port cannot be opened, or the certificate cannot be read.
+pub fn serve_handshakes(port: u16, certificate: &Path, key: &Path) -> Result<()> {
+    let chain = CertificateDer::pem_file_iter(certificate)?.collect::<Result<Vec<_>, _>>()?;
+    let builder = ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions()?;
+    let config = builder.with_no_client_auth().with_single_cert(chain, PrivateKeyDer::from_pem_file(key)?)?;
+    let (config, listener) = (Arc::new(config), std::net::TcpListener::bind(("127.0.0.1", port))?);
+    // More than processors: one waits for its client to close.
+    let threads = 4 * std::thread::available_parallelism()?.get();
+    std::thread::scope(|scope| {
+        let serve = || -> Result<()> {
+            loop {
+                let (stream, _) = listener.accept()?;
+                if let Err(error) = handshake(&config, stream) {
+                    eprintln!("a handshake: {error:#}");
+                }
+            }
+        };
+        let serving: Vec<_> = (0..threads).map(|_| scope.spawn(serve)).collect();
+        serving.into_iter().try_for_each(|thread| thread.join().ok().context("a thread panicked")?)
+    })
+}
+
+/// One handshake, until the client closes.
+fn handshake(config: &Arc<ServerConfig>, mut stream: std::net::TcpStream) -> Result<()> {
+    stream.set_nodelay(true)?;
+    let mut connection = ServerConnection::new(config.clone())?;
+    match Stream::new(&mut connection, &mut stream).read(&mut [0]) {
+        Err(error) if error.kind() != ErrorKind::UnexpectedEof => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Handshakes of rustls without anything after them, by so many clients.
+pub fn handshakes(
+    bench: &Path,
+    scratch: &Path,
+    identity: &Identity,
+    clients: usize,
+    span: Duration,
+) -> Result<Load> {
+    let port = free_port()?;
+    let mut command = Command::new(bench);
+    command.args(["api-serve-handshakes", &port.to_string()]).arg(&identity.certificate).arg(&identity.key);
+    let mut process = Daemon::start(&command, &scratch.join("handshakes.log"))?;
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    contract::process::wait_until("handshakes are made", Duration::from_secs(30), || {
+        process.ensure_running()?;
+        Ok(super::http::Client::connect_tls(address, &identity.client).is_ok())
+    })?;
+    load::handshakes((address, process.id()), &identity.client, clients, span)
 }
 
 /// Milliseconds that a prepared statement takes to read the documents of a page of 100 from all over the database: median, 99 %.

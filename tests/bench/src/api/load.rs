@@ -3,8 +3,10 @@
 use super::http::Client;
 use crate::cpu;
 use anyhow::{Context, Result, ensure};
+use rustls::ClientConfig;
 use serde::Serialize;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -35,20 +37,62 @@ pub fn run(
     status: u16,
     make: impl Fn(usize, usize) -> Vec<u8> + Sync,
 ) -> Result<Load> {
-    let (address, process) = to;
+    let make = &make;
+    timed(to, clients, span, |client| {
+        let mut connection = Client::connect(to.0)?;
+        Ok(move |number| sent(&mut connection, &make(client, number), status))
+    })
+}
+
+/// The same with a fresh connection and a full handshake of TLS for each request, which are a part of its time.
+pub fn run_afresh(
+    to: (SocketAddr, u32),
+    tls: &Arc<ClientConfig>,
+    clients: usize,
+    span: Duration,
+    status: u16,
+    make: impl Fn(usize, usize) -> Vec<u8> + Sync,
+) -> Result<Load> {
+    let make = &make;
+    timed(to, clients, span, |client| {
+        Ok(move |number| sent(&mut Client::connect_tls(to.0, tls)?, &make(client, number), status))
+    })
+}
+
+/// Fresh connections whose handshake is made, and nothing else.
+pub fn handshakes(
+    to: (SocketAddr, u32),
+    tls: &Arc<ClientConfig>,
+    clients: usize,
+    span: Duration,
+) -> Result<Load> {
+    timed(to, clients, span, |_| Ok(move |_| Client::connect_tls(to.0, tls).map(drop)))
+}
+
+fn sent(connection: &mut Client, request: &[u8], status: u16) -> Result<()> {
+    let (answer, body) = connection.send(request)?;
+    ensure!(answer == status, "{answer}: {}", String::from_utf8_lossy(body));
+    Ok(())
+}
+
+/// What clients do again and again for `span`, each as `begin` makes it for its number. The work gets the number of the turn.
+fn timed<W: FnMut(usize) -> Result<()>>(
+    (_, process): (SocketAddr, u32),
+    clients: usize,
+    span: Duration,
+    begin: impl Fn(usize) -> Result<W> + Sync,
+) -> Result<Load> {
     let failed = AtomicBool::new(false);
     let used =
         || -> Result<[Duration; 2]> { Ok([cpu::of_group(process)?, cpu::of_process(std::process::id())?]) };
     let (before, begun) = (used()?, Instant::now());
     let client = |client: usize| -> Result<Vec<Duration>> {
-        let mut connection = Client::connect(address)?;
+        let mut work = begin(client)?;
         let mut times = Vec::new();
         while begun.elapsed() < span && !failed.load(Ordering::Relaxed) {
-            let request = make(client, times.len());
-            let sent = Instant::now();
-            let (answer, body) = connection.send(&request)?;
-            times.push(sent.elapsed());
-            ensure!(answer == status, "{answer}: {}", String::from_utf8_lossy(body));
+            let started = Instant::now();
+            work(times.len())?;
+            times.push(started.elapsed());
         }
         Ok(times)
     };

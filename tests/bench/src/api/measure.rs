@@ -5,22 +5,26 @@ use super::http::{Client, request};
 use super::limits::{self, Writes};
 use super::report::{Goal, Report, Row};
 use super::serve::Serving;
+use super::tls::{self, Identity};
 use super::{Place, Shape};
-use super::{load, peer};
+use super::{lists, load, peer};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Nodes of one page.
 pub(super) const PAGE: usize = 100;
 /// How long memory is waited for.
 const GIVEN_BACK: Duration = Duration::from_secs(15);
+/// Agents that beat at once.
+const BEATING: usize = 64;
 /// Nodes that are read and changed again and again: they fit into the cache.
 const HOT: usize = 1000;
 
 /// Measures everything.
 pub fn all(place: Place<'_>, shape: &Shape, small: &Filled, large: &Filled) -> Result<Report> {
+    // First: it needs root, which is better said before all else is measured.
+    let netns = tls::namespace()?;
     let mut report = Report::begin(shape)?;
     let directory = |name: &str| -> Result<std::path::PathBuf> {
         let directory = place.scratch.join(name);
@@ -58,6 +62,7 @@ pub fn all(place: Place<'_>, shape: &Shape, small: &Filled, large: &Filled) -> R
     heartbeats(&mut report, &controller, large, shape, &writes)?;
     report.rows.push(Row::memory("memory at the end", controller.resident_mib()?, 250.0));
     controller.stop()?;
+    report.rows.push(netns.run(|| fresh_heartbeats(place, large, shape, &dir))?);
     if let Some(peers) = place.peers {
         peer::compare(&mut report, place, peers, shape, small)?;
     }
@@ -81,33 +86,9 @@ pub(super) fn nodes_of(body: &[u8]) -> Result<Vec<String>> {
     Ok(nodes.iter().filter_map(|node| node["uuid"].as_str()).map(str::to_owned).collect())
 }
 
-/// Eight clients list everything, page by page; each must see every node once.
+/// Eight clients list everything.
 fn listed(controller: &Serving, filled: &Filled, shape: &Shape) -> Result<()> {
-    let walk = |detail: bool| -> Result<()> {
-        let mut client = Client::connect(controller.address)?;
-        let (mut seen, mut last) = (BTreeSet::new(), None);
-        loop {
-            let marker = last.map(|last: String| format!("&marker={last}")).unwrap_or_default();
-            let path = format!("/v1/nodes?limit=1000&detail={detail}{marker}");
-            let (status, body) = client.send(&get(&path))?;
-            ensure!(status == 200, "{path}: {status}");
-            let nodes = nodes_of(body)?;
-            let is_last = nodes.len() < 1000;
-            last = nodes.last().cloned();
-            seen.extend(nodes);
-            if is_last || last.is_none() {
-                break;
-            }
-        }
-        ensure!(seen.len() == filled.count, "{} of {} nodes are listed", seen.len(), filled.count);
-        Ok(())
-    };
-    std::thread::scope(|scope| {
-        let walk = &walk;
-        let clients: Vec<_> = (0..8).map(|number| scope.spawn(move || walk(number % 2 == 0))).collect();
-        let ended = clients.into_iter().map(|client| client.join().ok().context("a client panicked")?);
-        ended.collect::<Result<Vec<()>>>()
-    })?;
+    lists::once(controller, filled)?;
     // The allocator gives back what was free for ten seconds.
     std::thread::sleep((3 * shape.span).min(GIVEN_BACK));
     Ok(())
@@ -238,6 +219,27 @@ fn count(controller: &Serving) -> Result<usize> {
     }
 }
 
+/// The heartbeat of the agent whose turn it is, so that none beats twice at a time.
+fn beat(large: &Filled, client: usize, number: usize) -> Vec<u8> {
+    let node = (number * BEATING + client) % large.agents.max(1);
+    let body = json!({"callback_url": CALLBACK, "agent_token": TOKEN, "agent_version": "13.0.0", "agent_status": "start"});
+    request("POST", &format!("/v1/heartbeat/{}", large.agent(node)), Some(&body))
+}
+
+/// As agents send them: each on a connection of its own.
+fn fresh_heartbeats(place: Place<'_>, large: &Filled, shape: &Shape, dir: &std::path::Path) -> Result<Row> {
+    let identity = Identity::make(dir)?;
+    let controller = Serving::start_with_tls(place, dir, &identity)?;
+    controller.rested()?;
+    let beat = |client, number| beat(large, client, number);
+    let load = load::run_afresh(controller.to(), &identity.client, BEATING, shape.span, 202, beat)?;
+    controller.stop()?;
+    let bare = limits::handshakes(place.bench, place.scratch, &identity, BEATING, shape.span)?;
+    let limit =
+        format!("bare rustls handshakes {:.0}/s: {:.2} of these", bare.per_s, load.per_s / bare.per_s);
+    Ok(Row::rate("… with a fresh TLS connection each", &load, 0.0).limit(limit))
+}
+
 fn heartbeats(
     report: &mut Report,
     controller: &Serving,
@@ -245,21 +247,14 @@ fn heartbeats(
     shape: &Shape,
     writes: &Writes,
 ) -> Result<()> {
-    const CONNECTIONS: usize = 64;
-    let beat = |client: usize, number: usize| {
-        let agents = large.agents.max(1);
-        // Each agent in its turn, so that none beats twice at a time.
-        let node = (number * CONNECTIONS + client) % agents;
-        let body = json!({"callback_url": CALLBACK, "agent_token": TOKEN, "agent_version": "13.0.0", "agent_status": "start"});
-        request("POST", &format!("/v1/heartbeat/{}", large.agent(node)), Some(&body))
-    };
     let heard = |node: usize| -> Result<Value> {
         let mut client = Client::connect(controller.address)?;
         let (_, body) = client.send(&get(&format!("/v1/nodes/{}", large.agent(node))))?;
         Ok(serde_json::from_slice::<Value>(body)?["driver_internal_info"]["agent_last_heartbeat"].clone())
     };
     let before = heard(0)?;
-    let load = load::run(controller.to(), CONNECTIONS, shape.span, 202, beat)?;
+    let beat = |client, number| beat(large, client, number);
+    let load = load::run(controller.to(), BEATING, shape.span, 202, beat)?;
     ensure!(heard(0)? != before, "no heartbeat was stored");
     let limit = format!("64 rows a commit {:.0}/s", writes.group_per_s);
     report.rows.push(Row::rate("heartbeats, 64 kept connections", &load, 20_000.0).limit(limit));

@@ -5,20 +5,24 @@
 //!   fill.rs      a database with so many nodes, through the store; kept for the next run
 //!   serve.rs     the controller on a copy of it
 //!   http.rs      clients: threads with a kept connection each      load.rs  many of them, and what they saw
-//!   limits.rs    an empty route, a prepared statement, a group commit, a sync
+//!   limits.rs    an empty route, a prepared statement, a group commit, a sync, a handshake
+//!   tls.rs       what a controller with TLS needs
 //!   measure.rs   the rows          peer.rs  a real Ironic           report.rs  the table
+//!   lists.rs     clients that list all nodes, once or for an hour
 //!   postgres/    apart from these: three controllers on PostgreSQL next to pgbench
 //! ```
 
 pub mod fill;
 mod http;
 pub mod limits;
+pub mod lists;
 mod load;
 mod measure;
 mod peer;
 pub mod postgres;
 mod report;
 mod serve;
+pub mod tls;
 
 use anyhow::Result;
 pub use report::Report;

@@ -3,12 +3,13 @@
 use super::Place;
 use super::fill::Filled;
 use super::http::{Client, request};
+use super::tls::{ADDRESS, Identity};
 use crate::cpu;
 use anyhow::{Context, Result, ensure};
 use contract::process::{Daemon, free_port};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -42,19 +43,42 @@ impl Serving {
 
     /// The same on the database that is there.
     pub fn start_again(place: Place<'_>, dir: &Path) -> Result<Self> {
-        let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
+        Self::launch(place, dir, None)
+    }
+
+    /// The same with TLS, in [`super::tls::namespace`].
+    pub fn start_with_tls(place: Place<'_>, dir: &Path, identity: &Identity) -> Result<Self> {
+        Self::launch(place, dir, Some(identity))
+    }
+
+    fn launch(place: Place<'_>, dir: &Path, identity: Option<&Identity>) -> Result<Self> {
+        let at = identity.map_or(Ipv4Addr::LOCALHOST, |_| ADDRESS);
+        let address = SocketAddr::from((at, free_port()?));
         let config = dir.join("controller.toml");
         let cache = place.node_cache_mib.map(|mib| format!("node_cache_mib = {mib}\n")).unwrap_or_default();
+        let tls = identity.map(|identity| {
+            // All agents of the measurement have one address.
+            format!(
+                "tls_certificate = {:?}\ntls_key = {:?}\n[connections]\nagents_per_address = 256\n",
+                identity.certificate, identity.key
+            )
+        });
+        let tls = tls.unwrap_or_default();
         let text = format!(
-            "{cache}state_dir = {:?}\n[api]\nlisten = [\"{address}\"]\nauth_strategy = \"noauth\"\n[agent]\nrequests_per_s = 0\nlookup_without_nonce = true\n",
+            "{cache}state_dir = {:?}\n[api]\nlisten = [\"{address}\"]\nauth_strategy = \"noauth\"\n{tls}[agent]\nrequests_per_s = 0\nlookup_without_nonce = true\n",
             dir.join("state")
         );
         std::fs::write(&config, text)?;
         let begun = Instant::now();
         let mut program = Command::new(place.controller);
         let mut process = Daemon::start(program.arg("--config").arg(&config), &dir.join("controller.log"))?;
-        let ask = request("GET", "/v1/nodes?limit=1", None);
-        while Client::connect(address).and_then(|mut client| Ok(client.send(&ask)?.0)).ok() != Some(200) {
+        // Off loopback, agents alone are served without users.
+        let ask = request("GET", if identity.is_some() { "/" } else { "/v1/nodes?limit=1" }, None);
+        let connect = || match identity {
+            Some(identity) => Client::connect_tls(address, &identity.client),
+            None => Client::connect(address),
+        };
+        while connect().and_then(|mut client| Ok(client.send(&ask)?.0)).ok() != Some(200) {
             process.ensure_running()?;
             ensure!(begun.elapsed() < START, "the controller does not serve; see {}", dir.display());
             std::thread::sleep(LOOK);

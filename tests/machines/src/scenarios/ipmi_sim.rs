@@ -15,8 +15,8 @@ pub async fn story(stage: Stage) -> Result<()> {
     let disk = stage.disk("OLD", Bus::Sata, 64)?.labelled(Table::Mbr, Content::Data)?;
     let mut site = stage.site("").await?;
     let node = site.node(NODE, Firmware::Bios, vec![disk.spec.clone()]).await?;
-    let _sim = IpmiSim::start(node.machine.clone(), &stage.dir).await?;
-    enrol(&site.controller, NODE, "ipmi", IpmiSim::driver_info(), &node.machine.spec().mac).await?;
+    let sim = IpmiSim::start(node.machine.clone(), &stage.dir).await?;
+    enrol(&site.controller, NODE, "ipmi", sim.driver_info(), &node.machine.spec().mac).await?;
     ensure!(!node.machine.is_on().await, "managing a node does not switch it on");
 
     let after = through(&site.controller, verb("provide"), "available").await?;

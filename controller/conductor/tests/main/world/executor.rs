@@ -15,6 +15,9 @@ use std::time::Duration;
 use store::{Clock, prelude::*};
 use tokio::time::sleep;
 
+/// Longest call of an agent, as in a real controller.
+const AGENT_CALL: Duration = Duration::from_secs(60);
+
 /// Acts on the world; calls its agents as the real executor does.
 pub struct SimExecutor {
     world: Arc<World>,
@@ -25,7 +28,7 @@ pub struct SimExecutor {
 impl SimExecutor {
     /// That of the conductor with this name.
     pub fn new(world: &Arc<World>, name: &str) -> Self {
-        let agents = AgentClient::over(Arc::new(Network(world.clone())));
+        let agents = AgentClient::over(Arc::new(Network(world.clone()))).within(AGENT_CALL);
         let agents = agents.serving(world.images.lock().unwrap().clone()).hearing_at("http://192.0.2.7:8089");
         let settings = Settings::default();
         let agents = LiveExecutor::new(Arc::new(Builtin::default()), agents, world.clock.clone(), settings);

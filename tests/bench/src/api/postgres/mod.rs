@@ -1,4 +1,4 @@
-//! Three controllers on one PostgreSQL, next to pgbench with the same statements on a copy of the database; and one client at
+//! Three controllers, or fewer, on one PostgreSQL, next to pgbench with the same statements on a copy of the database; and one client at
 //! one controller, next to the same at a controller on SQLite.
 //!
 //! ```text
@@ -39,7 +39,9 @@ const CREATED: Draw = Draw { first: 1 << 40, last: (1 << 47) - 1 };
 pub struct Shape {
     /// Nodes.
     pub nodes: u64,
-    /// Clients of all three controllers together, and of pgbench.
+    /// Controllers, 1 to 3.
+    pub controllers: usize,
+    /// Clients of all controllers together, and of pgbench.
     pub clients: usize,
     /// How long each load lasts; pgbench at least a second.
     pub span: Duration,
@@ -69,6 +71,8 @@ pub struct Ratio {
 pub struct Report {
     /// Nodes.
     pub nodes: u64,
+    /// Controllers.
+    pub controllers: usize,
     /// Clients of all controllers.
     pub clients: usize,
     /// Processors of this machine.
@@ -133,21 +137,23 @@ fn create(shape: Shape, client: usize, number: usize) -> Vec<u8> {
 /// # Errors
 /// When a process cannot be started, an answer is not what it must be, or pgbench fails.
 pub fn run(program: &Path, scratch: &Path, shape: Shape) -> Result<Report> {
-    ensure!(shape.nodes > 0 && shape.clients >= NAMES.len(), "fewer clients than controllers, or no node");
+    let names =
+        NAMES.get(..shape.controllers).filter(|names| !names.is_empty()).context("1 to 3 controllers")?;
+    ensure!(shape.nodes > 0 && shape.clients >= names.len(), "fewer clients than controllers, or no node");
     let scripts = scripts(program, &scratch.join("captured"), shape)?;
     for (asked, script) in ALL.iter().zip(&scripts) {
         std::fs::write(scratch.join(format!("{}.sql", asked.name.replace(' ', "-"))), script)?;
     }
     let (server, dir) = (Server::start(Durability::Full), scratch.join("measured"));
     let database = server.create();
-    let controllers = start(program, &dir, &NAMES, &server.url(&database))?;
+    let controllers = start(program, &dir, names, &server.url(&database))?;
     fill(&server, &database, &controllers, shape)?;
     let copy = {
         // A database is copied only while no client is connected to it.
         drop(controllers);
         server.copy(&database)
     };
-    let controllers = start(program, &dir, &NAMES, &server.url(&database))?;
+    let controllers = start(program, &dir, names, &server.url(&database))?;
     let mut ratios = Vec::new();
     for (asked, script) in ALL.iter().zip(&scripts) {
         let (load, used) =
@@ -178,6 +184,7 @@ pub fn run(program: &Path, scratch: &Path, shape: Shape) -> Result<Report> {
     let processors = std::thread::available_parallelism()?.get();
     Ok(Report {
         nodes: shape.nodes,
+        controllers: shape.controllers,
         clients: shape.clients,
         processors,
         statements: statements.collect(),
@@ -343,8 +350,8 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} nodes, three controllers with {} clients in all, {} processors; lines of a script of pgbench: {:?}",
-            self.nodes, self.clients, self.processors, self.statements
+            "{} nodes, {} controllers with {} clients in all, {} processors; lines of a script of pgbench: {:?}",
+            self.nodes, self.controllers, self.clients, self.processors, self.statements
         )?;
         for Ratio { name, load, postgres_us, next_to: (what, rate), next_to_us, ratio, goal } in &self.ratios
         {
@@ -383,7 +390,7 @@ mod tests {
 
     #[test]
     fn no_two_clients_ask_for_the_same_node() {
-        let shape = Shape { nodes: 30, clients: 3, span: Duration::ZERO };
+        let shape = Shape { nodes: 30, controllers: 3, clients: 3, span: Duration::ZERO };
         let of = |client| (0..50).map(|number| own(shape, client, number)).collect::<Vec<_>>();
         assert!((0..3).all(|client| of(client).iter().all(|node| node % 3 == client as u64 && *node < 30)));
     }
