@@ -27,11 +27,11 @@ const HEAVY: [&str; 4] = ["machines", "contract", "lab", "browser"];
 /// the whole workspace: with the features of a part, cargo would build again what is built already.
 const NODES: [&str; 6] = ["--workspace", "--lib", "--test", "power", "--test", "network_boot"];
 
-/// Seeds of the simulation in the fast tier: a thousand take minutes.
+/// Seeds of the simulation in the fast tier.
 const FAST_SEEDS: &str = "50";
 
 /// Seconds of each fuzzer; `cargo xtask fuzz` gives them ten minutes.
-const FUZZ_SECONDS: &str = "30";
+const FUZZ_SECONDS: &str = "15";
 
 /// What the tests of the API run with once more.
 const ON_POSTGRESQL: &[(&str, &str)] = &[("API_STORE", "postgres"), ("API_REQUESTS", "1000")];

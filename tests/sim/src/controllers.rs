@@ -39,6 +39,9 @@ pub enum Disturbance {
 /// For how long a machine asks for its boot script at least, before it boots its disk.
 const NETWORK_BOOT: Duration = Duration::from_secs(50);
 
+/// "PostgreSQL restarted, or gone for a minute: … everything goes on" (issue 18).
+const GONE_FOR_A_MINUTE: Duration = Duration::from_secs(60);
+
 /// A disturbance of one controller at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ControllerFault {
@@ -185,7 +188,13 @@ impl World {
                 host.cut_store(until);
                 host.cut_nodes(until);
             }
-            Disturbance::StoreGone => self.hosts.iter().for_each(|host| host.cut_store(until)),
+            Disturbance::StoreGone => {
+                let is_gone_already = self.hosts.iter().any(|host| !host.reaches_store());
+                self.hosts.iter().for_each(|host| host.cut_store(until));
+                if !is_gone_already && lasts <= GONE_FOR_A_MINUTE {
+                    return self.store_returns(until).await;
+                }
+            }
         }
         if !fault.what.ends() {
             self.change_lasts(until).await;
@@ -198,6 +207,14 @@ impl World {
         if host.may_start() {
             self.start_controller(fault.host);
         }
+    }
+
+    /// The store has gone for so short a time that it costs no controller what it does.
+    async fn store_returns(&self, until: Instant) {
+        *held(&self.settled_since) = Instant::now();
+        sleep_until(until).await;
+        *held(&self.settled_since) = Instant::now();
+        self.catch_up();
     }
 
     /// A controller that hears of the store again learns of every node at which something is under way (`store-postgres::listen`).

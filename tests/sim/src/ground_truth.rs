@@ -130,6 +130,8 @@ pub struct Chronicle {
     pub epoch: Option<u64>,
     /// That lease, while it is not released.
     pub lease: Option<HeldBy>,
+    /// The controller that took its lease last.
+    pub held_last: Option<usize>,
     /// The newest epoch that an agent of ours was sent, and the certificate of its process.
     pub commanded: Option<(String, u64)>,
     /// Calls of controllers to its BMC or its agent that are under way.

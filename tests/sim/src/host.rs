@@ -23,6 +23,8 @@ pub struct Host {
 /// What is wrong with it.
 struct State {
     store_cut_until: Instant,
+    /// A write is on its way when the store is cut off: it arrives, and its answer does not.
+    writes_once_more: bool,
     nodes_cut_until: Instant,
     /// Its next call to a node stops in the middle, for this long.
     stops_in_call: Option<Duration>,
@@ -35,7 +37,14 @@ impl Host {
     pub fn new(index: usize, clock: Arc<SimClock>) -> Self {
         let now = Instant::now();
         let (store_cut_until, nodes_cut_until, well_since) = (now, now, now);
-        let state = State { store_cut_until, nodes_cut_until, stops_in_call: None, well_since, gone: false };
+        let state = State {
+            store_cut_until,
+            writes_once_more: false,
+            nodes_cut_until,
+            stops_in_call: None,
+            well_since,
+            gone: false,
+        };
         let name = if index == 0 { "sim".to_owned() } else { format!("sim{}", index + 1) };
         Self { index, name, clock, running: Mutex::default(), state: Mutex::new(state) }
     }
@@ -45,9 +54,12 @@ impl Host {
         held(&self.running).clone()
     }
 
-    /// The store cannot be reached from here until then.
+    /// The store cannot be reached from here until then, but for one write that was on its way.
     pub fn cut_store(&self, until: Instant) {
-        held(&self.state).store_cut_until = until;
+        {
+            let mut state = held(&self.state);
+            (state.store_cut_until, state.writes_once_more) = (until, true);
+        }
         self.is_well_from(until);
     }
 
@@ -82,6 +94,7 @@ impl Host {
         let now = Instant::now();
         let mut state = held(&self.state);
         (state.store_cut_until, state.nodes_cut_until, state.stops_in_call) = (now, now, None);
+        state.writes_once_more = false;
         state.well_since = now;
     }
 
@@ -94,6 +107,11 @@ impl Host {
     /// Since when nothing has been wrong here; in the future while something is.
     pub fn well_since(&self) -> Instant {
         held(&self.state).well_since
+    }
+
+    /// Whether a write that begins now reaches the store.
+    pub fn writes(&self) -> bool {
+        self.reaches_store() || std::mem::take(&mut held(&self.state).writes_once_more)
     }
 
     /// Whether the store can be reached.

@@ -48,8 +48,20 @@ impl WatchedStore {
         Self { world, life, bell, moment: AtomicI64::new(0), calls: AtomicU32::new(0) }
     }
 
-    /// Before a call: others may go first, and a fuse may have burnt down.
+    /// Before a call that reads.
     async fn enter(&self) -> Result<()> {
+        self.begin().await;
+        self.reach().await
+    }
+
+    /// Before a call that writes.
+    async fn enter_to_write(&self) -> Result<()> {
+        self.begin().await;
+        if self.life.host.writes() { Ok(()) } else { self.reach().await }
+    }
+
+    /// Others may go first, and a fuse may have burnt down.
+    async fn begin(&self) {
         self.life.goes_on().await;
         let now = self.world.now().0;
         if self.moment.swap(now, Ordering::Relaxed) != now {
@@ -62,7 +74,6 @@ impl WatchedStore {
         yield_now().await;
         self.life.goes_on().await;
         self.burn(false).await;
-        self.reach().await
     }
 
     /// After a call that wrote: it is stored, and its caller may never get the answer.
@@ -110,7 +121,7 @@ impl WatchedStore {
 
     /// A write; the trace stores `record`.
     async fn write<T>(&self, record: impl Serialize, call: impl Future<Output = Result<T>>) -> Result<T> {
-        self.enter().await?;
+        self.enter_to_write().await?;
         let result = call.await;
         if result.is_ok() {
             self.world.trace.write(&record);
@@ -127,7 +138,7 @@ impl WatchedStore {
         lease: Option<Lease>,
         call: impl Future<Output = Result<Node>>,
     ) -> Result<Node> {
-        self.enter().await?;
+        self.enter_to_write().await?;
         let result = call.await;
         if let Ok(new) = &result {
             self.written(read_at, new, events, lease);
@@ -150,7 +161,7 @@ impl WatchedStore {
 #[async_trait]
 impl NodeStore for WatchedStore {
     async fn create_node(&self, node: Node, events: Vec<Event>) -> Result<Node> {
-        self.enter().await?;
+        self.enter_to_write().await?;
         let result = self.world.disk.create_node(node, events.clone()).await;
         if let Ok(new) = &result {
             self.world.trace.write(&json!({"create": new, "events": events}));

@@ -12,12 +12,15 @@ use super::ran::Ran;
 /// How many of the longest parts a run lists at its end.
 const LONGEST: usize = 15;
 
+/// Most lines of a suite that failed which a run repeats at its end: who sees only the end of a log sees why.
+const REPEATED: usize = 60;
+
 /// Counts of a whole run.
 #[derive(Default)]
 pub struct Tally {
     pub passed: usize,
     pub failed: usize,
-    /// One line for each part that failed.
+    /// For each part that failed one line, and behind it what it says of that.
     pub failures: Vec<String>,
     pub ran: Ran,
     times: Vec<(String, Duration)>,
@@ -43,6 +46,7 @@ impl Tally {
         end: impl FnOnce() -> Result<ExitStatus>,
     ) -> Result<bool> {
         let (mut passed, mut failed) = (0, 0);
+        let mut printed = Vec::new();
         for line in lines {
             let line = line?;
             println!("{line}");
@@ -51,6 +55,7 @@ impl Tally {
                 passed += p;
                 failed += f;
             }
+            printed.push(line);
         }
         let status = end()?;
         // A suite that died, or that counts no failure and yet exits non-zero, is one more failure.
@@ -58,7 +63,9 @@ impl Tally {
             failed = 1;
         }
         if failed > 0 {
-            self.failures.push(format!("{name}: {failed} failed, {status}"));
+            let mut failure = format!("{name}: {failed} failed, {status}");
+            reasons(&printed).for_each(|line| failure = format!("{failure}\n  {line}"));
+            self.failures.push(failure);
         }
         self.passed += passed;
         self.failed += failed;
@@ -119,6 +126,16 @@ impl Background {
     }
 }
 
+/// What a suite says of its failures: of libtest from `failures:` to the closing line; of ours the lines that begin with `FAIL`.
+fn reasons(printed: &[String]) -> impl Iterator<Item = &str> {
+    let mut is_inside = false;
+    let told = printed.iter().map(String::as_str).filter(move |line| {
+        is_inside = (is_inside || *line == "failures:") && !line.starts_with("test result: ");
+        is_inside && !line.is_empty() || line.starts_with("FAIL")
+    });
+    told.take(REPEATED)
+}
+
 /// The counts of a closing line: libtest's `test result: ok. 3 passed; 0 failed; …`, or ours, `machines: 3 passed, 0 failed`.
 fn counts(line: &str) -> Option<(usize, usize)> {
     let tail = match line.strip_prefix("test result: ") {
@@ -146,6 +163,25 @@ mod tests {
         assert_eq!(counts("machines: 9 passed, 1 failed"), Some((9, 1)));
         assert_eq!(counts("test tests::x: 9 passed, 1 failed"), None);
         assert_eq!(counts("running 3 tests"), None);
+    }
+
+    #[test]
+    fn what_a_suite_says_of_its_failures_is_repeated() {
+        let printed = "test a ... ok\ntest b ... FAILED\n\nfailures:\n\n---- b stdout ----\nError: no\n\nfailures:\n    b\n\n\
+                       test result: FAILED. 1 passed; 1 failed\nFAIL  lost_step: late (3.0 s)\nkill: 1 passed, 1 failed";
+        let printed: Vec<String> = printed.lines().map(str::to_owned).collect();
+        let told: Vec<&str> = reasons(&printed).collect();
+        let wanted = [
+            "failures:",
+            "---- b stdout ----",
+            "Error: no",
+            "failures:",
+            "    b",
+            "FAIL  lost_step: late (3.0 s)",
+        ];
+        assert_eq!(told, wanted);
+        let long = vec!["FAIL  x".to_owned(); 2 * REPEATED];
+        assert_eq!(reasons(&long).count(), REPEATED);
     }
 
     #[test]

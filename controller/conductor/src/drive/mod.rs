@@ -8,6 +8,7 @@
 //! worker.rs  the task of one node: passes until it sleeps
 //! panics.rs  a pass that panicked
 //! pass.rs    one pass: decide, act, store
+//! outcome.rs  storing what has happened, although the store fails for a while
 //! lease.rs   the lease of a pass      load.rs  what a decision looks at      record.rs  storing a change
 //! ```
 
@@ -16,6 +17,7 @@ mod conductor;
 mod lease;
 mod load;
 mod members;
+mod outcome;
 mod panics;
 mod pass;
 mod places;

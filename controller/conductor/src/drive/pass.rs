@@ -6,7 +6,7 @@ use super::lease::HeldLease;
 use super::load::{needs_catalogue, needs_inventory};
 use super::record::attributed;
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
-use crate::stages::{apply_outcome, decide, may_be_unfenced};
+use crate::stages::{decide, may_be_unfenced};
 use model::history::StateAtEvent;
 use model::{Contact, Node, Timestamp};
 use store::StoreError;
@@ -157,7 +157,8 @@ impl Conductor {
         }
     }
 
-    async fn renew(&self, pass: &mut Pass) -> Result<(), StoreError> {
+    /// Renew the lease of a pass.
+    pub(super) async fn renew(&self, pass: &mut Pass) -> Result<(), StoreError> {
         self.renew_lease(pass.held()?).await
     }
 
@@ -187,7 +188,7 @@ impl Conductor {
             Decision::Act(action) => self.perform(snapshot, &action, pass).await?,
             Decision::Begin(change, action) => {
                 let change = attributed(&snapshot.node, *change);
-                let begun = self.record(snapshot.node, change, pass.held()?.lease).await?;
+                let begun = self.record_begin(snapshot.node, change, pass).await?;
                 let snapshot = self.load(pass.node, Some(begun)).await?;
                 self.perform(snapshot, &action, pass).await?
             }
@@ -211,7 +212,7 @@ impl Conductor {
     /// Do an action and store its outcome.
     async fn perform(
         &self,
-        mut snapshot: Snapshot,
+        snapshot: Snapshot,
         action: &Action,
         pass: &mut Pass,
     ) -> Result<Node, StoreError> {
@@ -227,30 +228,13 @@ impl Conductor {
         if let Outcome::Failed(error) = &outcome {
             tracing::warn!(node_uuid = %uuid, error = %error.text, "an action failed");
         }
-        loop {
-            snapshot.now = self.clock.now();
-            let change = apply_outcome(&snapshot, action, outcome.clone(), &self.settings);
-            let change = self.coalesce(&snapshot, change).await?;
-            match self.record(snapshot.node.clone(), change, pass.held()?.lease).await {
-                // The API wrote meanwhile. The action has happened: its outcome is applied to what is stored now,
-                // unless that no longer waits for it.
-                Err(StoreError::Stale(_)) => {
-                    self.renew(pass).await?;
-                    let fresh = self.load(uuid, None).await?;
-                    if !awaits_same_outcome(&fresh.node, &snapshot.node) {
-                        return Err(StoreError::Stale(uuid));
-                    }
-                    snapshot = fresh;
-                }
-                recorded => return recorded,
-            }
-        }
+        self.record_outcome(snapshot, action, &outcome, pass).await
     }
 
     /// The change together with those that follow from it alone, so that they are stored in one write: a step that
     /// ended and the next one that begins. Nothing follows a change of the provision state: each event is stored
     /// with the state that the node was in before its write.
-    async fn coalesce(&self, snapshot: &Snapshot, change: Change) -> Result<Change, StoreError> {
+    pub(super) async fn coalesce(&self, snapshot: &Snapshot, change: Change) -> Result<Change, StoreError> {
         let mut change = attributed(&snapshot.node, change);
         for _ in 1..IN_ONE_WRITE {
             let stands = StateAtEvent::of(&change.node) == StateAtEvent::of(&snapshot.node);
@@ -273,15 +257,6 @@ impl Conductor {
         }
         Ok(change)
     }
-}
-
-/// Whether two versions of a node wait for the outcome of the same action.
-fn awaits_same_outcome(a: &Node, b: &Node) -> bool {
-    let place = |node: &Node| {
-        let run = node.run.as_ref().map(|run| (run.id, run.cursor.clone()));
-        (node.provision_state, node.target_power_state, run)
-    };
-    place(a) == place(b)
 }
 
 /// Whether a decision is to sleep as the node already does.

@@ -1,8 +1,9 @@
-//! `cargo xtask soak --part page`: how long the page needs to show 10,000 nodes.
+//! `cargo xtask soak --part page`: how long the page needs to show 10,000 nodes, and how late its bars are.
 
 use anyhow::{Context, Result, ensure};
 use bench::api::fill::filled;
 use browser::controller::directory;
+use browser::machine::{DISK, Machine, options};
 use browser::{Browser, Controller, Login};
 use clap::Parser;
 use serde_json::{Value, json};
@@ -30,10 +31,15 @@ struct Options {
 const MOST: Duration = Duration::from_secs(2);
 /// What of that scripts may take.
 const MOST_SCRIPT: Duration = Duration::from_millis(300);
+/// From an agent's report until the page shows it: "bars per disk, … at most 2 s old" (issue 20).
+const OLDEST_BAR: Duration = Duration::from_secs(2);
+/// How many reports of an agent are followed.
+const REPORTS: u64 = 20;
+const MAC: &str = "52:54:00:be:00:02";
 
 fn main() -> Result<()> {
-    let options = Options::parse();
-    let filled = filled(&options.filled, options.nodes, 100)?;
+    let wanted = Options::parse();
+    let filled = filled(&wanted.filled, wanted.nodes, 100)?;
     let dir = directory()?;
     let state = dir.path().join("state");
     std::fs::create_dir_all(&state)?;
@@ -41,13 +47,13 @@ fn main() -> Result<()> {
         std::fs::copy(filled.directory.join(file), state.join(file))?;
     }
     // They run in directories of their own.
-    let bin_dir = options.bin_dir.canonicalize().with_context(|| options.bin_dir.display().to_string())?;
+    let bin_dir = wanted.bin_dir.canonicalize().with_context(|| wanted.bin_dir.display().to_string())?;
     let programs = ["anneal-controller", "anneal"].map(|name| bin_dir.join(name));
     let controller = Controller::of(programs, Login::Open, dir)?;
     let browser = Browser::start()?;
     let mut measured = Vec::new();
-    for _ in 0..options.times {
-        measured.push(view(&controller, &browser, options.nodes)?);
+    for _ in 0..wanted.times {
+        measured.push(view(&controller, &browser, wanted.nodes)?);
     }
     for (whole, script) in &measured {
         println!("page: {} ms, of them {} ms script", whole.as_millis(), script.as_millis());
@@ -60,8 +66,8 @@ fn main() -> Result<()> {
     let script = median(measured.iter().map(|one| one.1).collect())?;
     println!(
         "page: {} nodes, median of {}: {} ms, of them {} ms script",
-        options.nodes,
-        options.times,
+        wanted.nodes,
+        wanted.times,
         whole.as_millis(),
         script.as_millis()
     );
@@ -77,7 +83,38 @@ fn main() -> Result<()> {
         script.as_millis(),
         MOST_SCRIPT.as_millis()
     );
+    let oldest = oldest_bar(&controller, &browser)?;
+    println!("page: a bar is at most {} ms old, of {REPORTS} reports", oldest.as_millis());
+    ensure!(
+        oldest <= OLDEST_BAR,
+        "MISSED: a bar {} ms old, not at most {}",
+        oldest.as_millis(),
+        OLDEST_BAR.as_millis()
+    );
     Ok(())
+}
+
+/// The longest time from an agent's report of its progress until the page of its node shows it.
+fn oldest_bar(controller: &Controller, browser: &Browser) -> Result<Duration> {
+    let uuid = controller.enrol("bar", &options(MAC))?;
+    controller.does(&["node", "manage", "bar", "--wait"])?;
+    let machine = Machine::start(controller, MAC, &["erase_devices"]);
+    let page = browser.page()?;
+    page.open(&controller.url(&format!("nodes/{uuid}")))?;
+    controller.does(&["node", "provide", "bar"])?;
+    machine.erases(0)?;
+    page.reads("deploy.erase_devices")?;
+    let mut oldest = Duration::ZERO;
+    for report in 1..=REPORTS {
+        let begun = Instant::now();
+        machine.erases(DISK / REPORTS * report)?;
+        let percent = 100 / REPORTS * report;
+        page.until(&format!("document.querySelector('progress')?.value === {percent}"), "the bar")?;
+        oldest = oldest.max(begun.elapsed());
+    }
+    machine.ends_step()?;
+    controller.reaches("bar", "available")?;
+    Ok(oldest)
 }
 
 /// One view by a browser that has never seen the page: how long until the counts and a page of nodes are there, and how long scripts

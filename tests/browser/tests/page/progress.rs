@@ -3,12 +3,8 @@
 use crate::{open, text};
 use anyhow::{Context, Result};
 use browser::machine::{DISK, Machine, finding, options};
-use std::time::{Duration, Instant};
 
 const MAC: &str = "52:54:00:be:00:01";
-
-/// What is at most 2 s old by the issue; the rest is this machine's, which is busy with other tests.
-const LATE: Duration = Duration::from_secs(6);
 
 #[test]
 fn progress_moves_without_a_reload_and_ends_in_a_certificate() -> Result<()> {
@@ -27,10 +23,9 @@ fn progress_moves_without_a_reload_and_ends_in_a_certificate() -> Result<()> {
     page.reads("erasing overwrite-zeroes")?;
     page.shows("main [role=status]", &["step deploy.erase_devices, /dev/nvme0n1 20 %"])?;
     page.reads("120.0 GiB of 480.0 GiB, 2.0 GiB/s, 3m00s left")?;
-    let begun = Instant::now();
+    // How late a bar is, is measured by `cargo xtask soak --part page`.
     machine.erases(DISK / 2)?;
     page.until("document.querySelector('progress').value === 50", "half of it")?;
-    assert!(begun.elapsed() < LATE, "a bar is {} ms late", begun.elapsed().as_millis());
 
     machine.ends_step()?;
     page.until(

@@ -33,6 +33,10 @@ pub fn taken(world: &World, host: &Host, lease: Lease, until: Timestamp) {
         world.violated("a_lease_is_newer_than_all_before", format!("{} epoch {epoch}", machine.name));
     }
     let before = chronicle.lease.replace(HeldBy { host: host.index, epoch, until });
+    // What a controller had begun is interrupted when another one has had the node, be it for a moment.
+    if chronicle.held_last.replace(host.index).is_some_and(|last| last != host.index) {
+        ground_truth.interruptions.push(world.now());
+    }
     let Some(before) = before.filter(|before| before.host != host.index) else { return };
     ground_truth.takeovers += 1;
     if before.until.since(world.now()) > CLOCKS {

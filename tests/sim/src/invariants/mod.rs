@@ -77,6 +77,7 @@ const RULES: &[Rule] = &[
     ("maintenance_is_set_by_faults_and_users", rows::maintenance_is_set_by_faults_and_users),
     ("a_retired_node_is_never_available", rows::a_retired_node_is_never_available),
     ("no_progress_is_lost", rows::no_progress_is_lost),
+    ("a_controller_that_lives_interrupts_no_step", rows::a_controller_that_lives_interrupts_no_step),
     ("no_success_is_invented", ground_truth::no_success_is_invented),
     ("no_step_is_left_out_of_the_plan", ground_truth::no_step_is_left_out_of_the_plan),
     ("no_step_is_skipped", ground_truth::no_step_is_skipped),

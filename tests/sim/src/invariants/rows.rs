@@ -2,7 +2,7 @@
 
 use super::{Broken, Write};
 use model::provision::{Verb, transition};
-use model::{EventKind, ProvisionState, RunKind};
+use model::{Cursor, EventKind, ProvisionState, RunKind};
 
 /// "Optimistic versions on node rows".
 pub fn a_write_is_at_the_version_that_was_read(write: &Write) -> Broken {
@@ -137,4 +137,16 @@ pub fn no_progress_is_lost(write: &Write) -> Broken {
         Some(lost) if !anew => Err(format!("the success of command {lost} is gone")),
         _ => Ok(()),
     }
+}
+
+/// "PostgreSQL restarted, or gone for a minute: … everything goes on": no step of a controller is interrupted that neither died, nor stood
+/// still, nor lost its node.
+pub fn a_controller_that_lives_interrupts_no_step(write: &Write) -> Broken {
+    let (Some(old), Some(new)) = (&write.old.run, &write.new.run) else { return Ok(()) };
+    let Cursor::OutOfBand { at, polling: false, .. } = &old.cursor else { return Ok(()) };
+    let is_interrupted = old.id == new.id && new.interruptions > old.interruptions;
+    if is_interrupted && !write.interruptions.iter().any(|interruption| interruption >= at) {
+        return Err(format!("the step that began at {at:?} is interrupted"));
+    }
+    Ok(())
 }
