@@ -4,10 +4,10 @@ use sim::controllers::{ControllerFault, Controllers, Disturbance};
 use sim::run::run_with;
 use std::time::Duration;
 
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 40;
 /// How often the database is gone in the storm of a world, and for how many seconds: longer than a lease lasts, or shorter.
-const OUTAGES: u8 = 12;
-const LASTS: [u64; 3] = [3, 14, 40];
+const OUTAGES: u8 = 100;
+const LASTS: [u64; 3] = [1, 3, 14];
 
 /// "PostgreSQL restarted, or gone for a minute: writes wait or are refused clearly, everything goes on" (issue 18).
 #[test]
