@@ -37,10 +37,6 @@ impl<'a> Reader<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
-        self.array().map(u64::from_be_bytes)
-    }
-
     /// Little-endian, as firmware writes its log.
     pub(crate) fn u16_le(&mut self) -> Result<u16, Malformed> {
         self.array().map(u16::from_le_bytes)
@@ -55,6 +51,11 @@ impl<'a> Reader<'a> {
     pub(crate) fn sized(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.u16()?;
         self.take(length.into())
+    }
+
+    /// What is left.
+    pub(crate) fn all(self) -> &'a [u8] {
+        self.0
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -10,6 +10,12 @@ pub(crate) fn holds(certificate: &[u8], point: &[u8; 65]) -> bool {
     subject_public_key(certificate).is_some_and(|key| key == point)
 }
 
+/// A certificate as it is stored, without what fills its place.
+pub(crate) fn without_padding(stored: &[u8]) -> Option<&[u8]> {
+    let (_, _, rest) = element(stored)?;
+    stored.get(..stored.len() - rest.len())
+}
+
 /// `subjectPublicKey` without the count of unused bits.
 fn subject_public_key(certificate: &[u8]) -> Option<&[u8]> {
     let (tag, certificate, _) = element(certificate)?;

@@ -1,18 +1,19 @@
 //! Trusted Platform Modules (TPM 2.0 Library, Parts 1 to 3; TCG PC Client Platform Firmware Profile; TCG EK Credential Profile).
 //!
 //! ```text
-//!   agent       Tpm over a Transport: endorsement key, attestation key ─▶ activate ─▶ quote
+//!   agent       Prover over a Transport: endorsement key, attestation key ─▶ activate ─▶ quote
 //!   controller  make_credential(keys, secret) ─▶ …
 //!               predict(the signed program) ─▶ judge(Shown, Expected) ─▶ Proof, or the Refusal that names what failed
 //! ```
 //!
-//! No C and no `unsafe`. Everything but [`Tpm`] is pure; parsers take any bytes and allocate no more than they were given.
+//! No C and no `unsafe`. Everything but [`Tpm`] and [`Prover`] is pure; parsers take any bytes and allocate no more than they were given.
 
 mod algorithm;
 mod authenticode;
 mod bytes;
 mod certificate;
 mod credential;
+mod device;
 mod digest;
 mod event_log;
 mod judge;
@@ -27,6 +28,7 @@ mod replay;
 
 pub use bytes::Malformed;
 pub use credential::{Credential, CredentialError, SECRET, make_credential};
+pub use device::{Channel, Prover, Quoted, Tpm, TpmError, Transport};
 pub use digest::{Digest, NotADigest};
 pub use event_log::{Event, EventLog, LogError, parse as parse_event_log};
 pub use judge::{Expected, Proof, Shown, binding, judge};

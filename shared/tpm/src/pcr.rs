@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub const PCRS: [u8; 7] = [0, 2, 3, 4, 7, 9, 11];
 
 /// Bytes of a selection on a PC: 24 PCRs.
-const SELECT: usize = 3;
+const SELECT: u8 = 3;
 
 /// PCRs and their values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,13 +32,13 @@ impl Pcrs {
 
 /// `TPML_PCR_SELECTION` of PCRs of the SHA-256 bank.
 pub(crate) fn selection(pcrs: &[u8]) -> Vec<u8> {
-    let mut select = [0_u8; SELECT];
+    let mut select = [0_u8; SELECT as usize];
     for pcr in pcrs {
         if let Some(byte) = select.get_mut(usize::from(pcr / 8)) {
             *byte |= 1 << (pcr % 8);
         }
     }
-    Writer::default().u32(1).u16(SHA256).raw(&[3]).raw(&select).done()
+    Writer::default().u32(1).u16(SHA256).raw(&[SELECT]).raw(&select).done()
 }
 
 /// The PCRs of a `TPML_PCR_SELECTION` of the SHA-256 bank alone.

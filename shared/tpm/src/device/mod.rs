@@ -1,0 +1,11 @@
+//! The agent's side: what is asked of a TPM.
+
+mod error;
+mod prover;
+mod session;
+mod transport;
+
+pub use error::TpmError;
+pub use prover::{Prover, Quoted};
+pub use session::Tpm;
+pub use transport::{Channel, Transport};

@@ -1,0 +1,6 @@
+//! Against a real software TPM, and against what others have written.
+
+mod attacks;
+mod keys;
+mod ramdisk;
+mod scene;
