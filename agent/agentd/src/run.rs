@@ -1,5 +1,6 @@
 //! The agent's life: inspect if configured, find the controller, serve, look up, heartbeat, end on command.
 
+use crate::boot_proof::{self, Bound, Sources};
 use crate::config::Config;
 use crate::executor::Executor;
 use crate::heartbeat::{self, HeartbeatTemplate};
@@ -18,6 +19,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tpm::Digest;
 
 /// Longest wait between lookups.
 const LOOKUP_INTERVAL: Duration = Duration::from_secs(60);
@@ -96,13 +98,21 @@ async fn live(
     let controller = within(config, greeting).await?;
     tracing::info!(url = %controller.url, local = %controller.local, "controller found");
 
-    let template = serve(config, executor, &controller, tasks, served).await?;
+    let (template, certificate) = serve(config, executor, &controller, tasks, served).await?;
     tracing::info!(callback_url = template.callback_url, "API served");
 
     let request = lookup_request(config, state, inspected);
     let own: Option<Token> = config.agent_token.clone();
     let current = Mutex::new(controller);
-    let ask = || lookup::ask_any(&client, &config.api_urls, &current, &request, own.as_ref());
+    let bound = bound(config, state, &request, certificate);
+    let sources = Sources::default();
+    let ask = async || {
+        if let Some(bound) = &bound {
+            let controller = current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            boot_proof::show(&sources, bound, &client, &controller).await;
+        }
+        lookup::ask_any(&client, &config.api_urls, &current, &request, own.as_ref()).await
+    };
     let found = within(config, lookup::persist("lookup", LOOKUP_INTERVAL, ask)).await?;
     let controller = current.into_inner().unwrap_or_else(PoisonError::into_inner);
     tracing::info!(node_uuid = found.node_uuid, extension = found.extension, "this machine is known");
@@ -148,7 +158,7 @@ async fn serve(
     controller: &Controller,
     tasks: &mut JoinSet<()>,
     served: &CancellationToken,
-) -> Result<HeartbeatTemplate, RunError> {
+) -> Result<(HeartbeatTemplate, Option<Digest>), RunError> {
     let listen = listen_address(config.listen, controller.local);
     let listen_error = |source| RunError::Listen { address: listen, source };
     let listener = TcpListener::bind(listen).await.map_err(listen_error)?;
@@ -171,9 +181,28 @@ async fn serve(
         callback_url: format!("{scheme}://{}", SocketAddr::new(host, port)),
         verify_ca: own.as_ref().map(|own| own.pem.clone()).filter(|_| can_send),
     };
+    let certificate = own.as_ref().map(|own| own.digest);
     let router = api::router(executor.clone(), scheme);
     tasks.spawn(server::run(listener, own.map(|own| own.server), router, served.clone()));
-    Ok(template)
+    Ok((template, certificate))
+}
+
+/// What a proof of this boot is bound to. Outside the ramdisk the machine's TPM is left alone.
+fn bound(
+    config: &Config,
+    state: &State,
+    request: &LookupRequest,
+    certificate: Option<Digest>,
+) -> Option<Bound> {
+    if !config.ramdisk {
+        return None;
+    }
+    Some(Bound {
+        addresses: request.macs.clone(),
+        boot_id: request.boot_id.clone()?,
+        tls_certificate: certificate?,
+        evidence_key: state.signer()?.public().to_string(),
+    })
 }
 
 /// Any address means those of both families where the controller was reached over IPv6. A kernel without IPv6 has no such

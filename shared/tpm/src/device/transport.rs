@@ -14,6 +14,12 @@ pub trait Transport {
     fn exchange(&mut self, command: &[u8]) -> io::Result<Vec<u8>>;
 }
 
+impl<T: Transport + ?Sized> Transport for Box<T> {
+    fn exchange(&mut self, command: &[u8]) -> io::Result<Vec<u8>> {
+        (**self).exchange(command)
+    }
+}
+
 /// `/dev/tpmrm0`, or a socket of a software TPM.
 #[derive(Debug)]
 pub struct Channel<S>(pub S);
