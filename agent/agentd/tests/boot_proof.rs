@@ -1,11 +1,16 @@
 //! The agent proves its boot by a real software TPM to a small controller that judges as the real one does.
 
+mod common;
+
 use agent_protocol::boot_proof::{ANSWER_PATH, Answer, Challenge, START_PATH, Start};
-use agentd::boot_proof::{Bound, ProofError, Sources, prove, show};
+use agentd::boot_proof::{Bound, ProofError, Proving, Sources, prove};
+use agentd::config::{self, Environment};
 use agentd::http::{ApiUrl, Client};
 use agentd::lookup;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use base64::Engine;
@@ -14,7 +19,10 @@ use serde_json::json;
 use software_tpm::{Boot, Ramdisk, SoftwareTpm};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tpm::{
     AttestationKey, Digest, EndorsementKey, Expected, PCRS, Pcrs, Proof, Refusal, SECRET, Shown, binding,
     judge, make_credential, predict,
@@ -33,6 +41,8 @@ struct Controller {
     forge: fn(&mut Challenge),
     judged: Mutex<Vec<Result<Proof, Refusal>>>,
     answers: Mutex<Vec<Answer>>,
+    /// Path and query of each request.
+    requests: watch::Sender<Vec<String>>,
 }
 
 fn bytes(text: &str) -> Vec<u8> {
@@ -98,6 +108,12 @@ async fn root(State(controller): State<Arc<Controller>>) -> Json<serde_json::Val
     }))
 }
 
+async fn count(State(controller): State<Arc<Controller>>, request: Request, next: Next) -> Response {
+    let asked = request.uri().to_string();
+    controller.requests.send_modify(|requests| requests.push(asked));
+    next.run(request).await
+}
+
 /// A machine that has booted, and a controller that awaits the boot of its signed ramdisk.
 struct Room {
     tpm: SoftwareTpm,
@@ -129,11 +145,14 @@ impl Room {
             forge,
             judged: Mutex::default(),
             answers: Mutex::default(),
+            requests: watch::Sender::default(),
         });
         let router = Router::new()
             .route("/", get(root))
             .route(START_PATH, post(start))
             .route(ANSWER_PATH, post(answer))
+            .route("/v1/continue_inspection", post(async || (StatusCode::ACCEPTED, Json(json!({})))))
+            .layer(middleware::from_fn_with_state(controller.clone(), count))
             .with_state(controller.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("bound")).parse().expect("a URL");
@@ -220,7 +239,48 @@ async fn only_a_controller_that_takes_proofs_is_shown_one() {
         let found = lookup::greet(&room.client, std::slice::from_ref(&room.url)).await.expect("an API");
         assert_eq!(found.takes_boot_proof, boot_proof == 1);
         assert!(found.takes_boot_id);
-        show(&room.sources(), &bound(), &room.client, &found).await;
+        let proving = Proving { sources: room.sources(), bound: bound() };
+        assert_eq!(proving.show(&room.client, &found).await, boot_proof == 1);
         assert_eq!(room.controller.answers.lock().expect("no panic").len(), expected);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_proves_its_boot_before_an_inspection_and_again_before_a_lookup_that_failed() {
+    let room = Room::new(&ramdisk(), |_| {}).await;
+    let arguments = vec![
+        format!("--api-url={}", room.url),
+        format!("--inspection-callback-url={}/v1/continue_inspection", room.url),
+        "--listen=127.0.0.1:0".into(),
+    ];
+    let mut config = config::parse(&Environment { arguments, ..Environment::default() }).expect("valid");
+    assert!(config.tpm.is_none(), "outside the ramdisk the machine's TPM is left alone");
+    config.tpm = Some(room.sources());
+    let agent = common::agent(&Arc::default());
+    let boot_id = agent.state().identity().boot_id.clone();
+    let key = agent.state().heartbeat().evidence_key.expect("a key");
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    let life = tokio::spawn(async move { agentd::run::run(&config, agent, stopped).await });
+    let mut requests = room.controller.requests.subscribe();
+    let lookups =
+        |requests: &Vec<String>| requests.iter().filter(|request| request.starts_with("/v1/lookup")).count();
+    let twice = requests.wait_for(|requests| lookups(requests) == 2);
+    let requests = tokio::time::timeout(Duration::from_secs(60), twice)
+        .await
+        .expect("in time")
+        .expect("it lives")
+        .clone();
+    stop.cancel();
+    life.await.expect("no panic").expect("ends well");
+    let paths: Vec<&str> =
+        requests.iter().map(|request| request.split('?').next().unwrap_or_default()).collect();
+    let proof = [START_PATH, ANSWER_PATH];
+    let expected =
+        [&["/"], &proof[..], &["/v1/continue_inspection", "/v1/lookup"], &proof, &["/v1/lookup"]].concat();
+    assert_eq!(paths, expected);
+    assert_eq!(requests[3], format!("/v1/continue_inspection?anneal_boot_id={boot_id}"));
+    let answers = room.controller.answers.lock().expect("no panic");
+    assert!(answers.iter().all(|answer| answer.evidence_key == key && answer.start.boot_id == boot_id));
+    assert!(room.controller.judged.lock().expect("no panic").iter().all(Result::is_ok));
 }

@@ -16,6 +16,8 @@ mod credential;
 mod device;
 mod digest;
 mod event_log;
+#[cfg(fuzzing)]
+mod fuzz;
 mod judge;
 mod kdf;
 mod key;
@@ -31,6 +33,8 @@ pub use credential::{Credential, CredentialError, SECRET, make_credential};
 pub use device::{Channel, Prover, Quoted, Tpm, TpmError, Transport};
 pub use digest::{Digest, NotADigest};
 pub use event_log::{Event, EventLog, LogError, parse as parse_event_log};
+#[cfg(fuzzing)]
+pub use fuzz::fuzz;
 pub use judge::{Expected, Proof, Shown, binding, judge};
 pub use key::{AttestationKey, EndorsementKey, KeyError, Name};
 pub use measurements::{Change, Measurements};

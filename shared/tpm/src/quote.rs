@@ -42,7 +42,7 @@ pub enum QuoteError {
 
 impl Quote {
     /// Of a `TPMS_ATTEST`, and the qualified name of the key that signed it.
-    fn parse(quote: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+    pub(crate) fn parse(quote: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let mut reader = Reader::new(quote);
         if reader.u32()? != GENERATED {
             return Err(Malformed("no TPM has made it"));
@@ -77,7 +77,7 @@ pub fn verify(key: &AttestationKey, quote: &[u8], signature: &[u8]) -> Result<Qu
 }
 
 /// Both numbers of a `TPMT_SIGNATURE` of ECDSA, in full length.
-fn raw(signature: &[u8]) -> Result<[u8; 2 * COORDINATE], Malformed> {
+pub(crate) fn raw(signature: &[u8]) -> Result<[u8; 2 * COORDINATE], Malformed> {
     let mut reader = Reader::new(signature);
     if (reader.u16()?, reader.u16()?) != (ECDSA, SHA256) {
         return Err(Malformed("it is none of ECDSA with SHA-256"));
@@ -90,11 +90,4 @@ fn raw(signature: &[u8]) -> Result<[u8; 2 * COORDINATE], Malformed> {
     }
     reader.end()?;
     Ok(raw)
-}
-
-/// For fuzzers: whatever these bytes are.
-#[cfg(fuzzing)]
-pub fn fuzz(bytes: &[u8]) {
-    let _ = Quote::parse(bytes);
-    let _ = raw(bytes);
 }

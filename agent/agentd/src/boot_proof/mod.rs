@@ -1,4 +1,4 @@
-//! Proves this boot by the machine's TPM, before each lookup, to a controller that takes such proofs
+//! Proves this boot by the machine's TPM, before an inspection and before each lookup, to a controller that takes such proofs
 //! ([`agent_protocol::boot_proof`]).
 //!
 //! The quote binds the keys of this process: that of its TLS certificate, and the one that signs its evidence. Without one of
@@ -67,16 +67,29 @@ pub enum ProofError {
 /// A TPM in use.
 type Own = Prover<Box<dyn Transport + Send>>;
 
-/// Shows the proof to `controller`, if that takes any. What goes wrong is logged.
-pub async fn show(sources: &Sources, bound: &Bound, client: &Client, controller: &Controller) {
-    if !controller.takes_boot_proof {
-        return;
-    }
-    match prove(sources, bound, client, &controller.url).await {
-        Ok(()) => tracing::info!("the TPM has proved this boot"),
-        // Many machines have none, and the controller says what it needs one for.
-        Err(ProofError::NoTpm) => tracing::debug!("no TPM: this boot is not proved"),
-        Err(error) => tracing::warn!(%error, "this boot is not proved"),
+/// What a proof is made of.
+#[derive(Debug, Clone)]
+pub struct Proving {
+    /// TPM and log.
+    pub sources: Sources,
+    /// What the quote binds.
+    pub bound: Bound,
+}
+
+impl Proving {
+    /// Shows a proof to `controller`, if that takes any; whether it took this one. What goes wrong is logged.
+    pub async fn show(&self, client: &Client, controller: &Controller) -> bool {
+        if !controller.takes_boot_proof {
+            return false;
+        }
+        let proved = prove(&self.sources, &self.bound, client, &controller.url).await;
+        match &proved {
+            Ok(()) => tracing::info!("the TPM has proved this boot"),
+            // Many machines have none, and the controller says what it needs one for.
+            Err(ProofError::NoTpm) => tracing::debug!("no TPM: this boot is not proved"),
+            Err(error) => tracing::warn!(%error, "this boot is not proved"),
+        }
+        proved.is_ok()
     }
 }
 

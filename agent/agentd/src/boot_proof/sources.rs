@@ -27,6 +27,11 @@ impl Default for Sources {
 }
 
 impl Sources {
+    /// Whether there is a TPM.
+    pub fn exist(&self) -> bool {
+        self.device.exists()
+    }
+
     /// The TPM; `None` where there is none.
     pub(super) fn open(&self) -> Result<Option<Tpm<Box<dyn Transport + Send>>>, TpmError> {
         let transport: Box<dyn Transport + Send> = match std::fs::metadata(&self.device) {
