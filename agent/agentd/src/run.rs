@@ -1,6 +1,6 @@
 //! The agent's life: inspect if configured, find the controller, serve, look up, heartbeat, end on command.
 
-use crate::boot_proof::{Bound, Proving, Sources};
+use crate::boot_proof::{BootProof, Bound, Sources};
 use crate::config::Config;
 use crate::executor::Executor;
 use crate::heartbeat::{self, HeartbeatTemplate};
@@ -146,7 +146,7 @@ struct Met {
     controller: Controller,
     template: HeartbeatTemplate,
     /// What proves this boot, where there is something.
-    proving: Option<Proving>,
+    proving: Option<BootProof>,
 }
 
 /// A controller that needs a proof takes no inventory without one. So with a TPM it is met before an inspection; whether it has
@@ -198,7 +198,7 @@ async fn meet(
             tls_certificate: certificate?,
             evidence_key: state.signer()?.public().to_string(),
         };
-        Some(Proving { sources: config.tpm.clone()?, bound })
+        Some(BootProof { sources: config.tpm.clone()?, bound })
     };
     let proving = proving();
     Ok(Met { controller, template, proving })

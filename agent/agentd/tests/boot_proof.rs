@@ -3,7 +3,7 @@
 mod common;
 
 use agent_protocol::boot_proof::{ANSWER_PATH, Answer, Challenge, START_PATH, Start};
-use agentd::boot_proof::{Bound, ProofError, Proving, Sources, prove};
+use agentd::boot_proof::{BootProof, Bound, ProofError, Sources, prove};
 use agentd::config::{self, Environment};
 use agentd::http::{ApiUrl, Client};
 use agentd::lookup;
@@ -239,7 +239,7 @@ async fn only_a_controller_that_takes_proofs_is_shown_one() {
         let found = lookup::greet(&room.client, std::slice::from_ref(&room.url)).await.expect("an API");
         assert_eq!(found.takes_boot_proof, boot_proof == 1);
         assert!(found.takes_boot_id);
-        let proving = Proving { sources: room.sources(), bound: bound() };
+        let proving = BootProof { sources: room.sources(), bound: bound() };
         assert_eq!(proving.show(&room.client, &found).await, boot_proof == 1);
         assert_eq!(room.controller.answers.lock().expect("no panic").len(), expected);
     }

@@ -1,4 +1,4 @@
-//! Certificates of endorsement keys: only which key one is for. Whether its maker is to be believed is for whoever enrols it.
+//! Certificates of endorsement keys: only which key one is for. Whether its maker is to be believed an operator decides.
 
 /// Tags of DER (X.690, section 8).
 const SEQUENCE: u8 = 0x30;

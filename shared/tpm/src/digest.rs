@@ -13,7 +13,7 @@ pub struct Digest(pub [u8; 32]);
 /// Text that is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a SHA-256 digest has 64 hexadecimal digits, lower case")]
-pub struct NotADigest;
+pub struct DigestError;
 
 impl Digest {
     /// Before anything is measured.
@@ -60,10 +60,10 @@ impl fmt::Debug for Digest {
 }
 
 impl FromStr for Digest {
-    type Err = NotADigest;
+    type Err = DigestError;
 
-    fn from_str(text: &str) -> Result<Self, NotADigest> {
-        unhex(text).and_then(|bytes| Self::from_slice(&bytes)).ok_or(NotADigest)
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        unhex(text).and_then(|bytes| Self::from_slice(&bytes)).ok_or(DigestError)
     }
 }
 
@@ -74,9 +74,9 @@ impl From<Digest> for String {
 }
 
 impl TryFrom<String> for Digest {
-    type Error = NotADigest;
+    type Error = DigestError;
 
-    fn try_from(text: String) -> Result<Self, NotADigest> {
+    fn try_from(text: String) -> Result<Self, DigestError> {
         text.parse()
     }
 }
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(text.parse(), Ok(digest));
         assert_eq!(serde_json::to_string(&digest).expect("writes"), format!("{text:?}"));
         for bad in [&text[1..], &text[2..], &text.to_uppercase(), &format!("{text}00"), "", "ß"] {
-            assert_eq!(bad.parse::<Digest>(), Err(NotADigest), "{bad}");
+            assert_eq!(bad.parse::<Digest>(), Err(DigestError), "{bad}");
         }
     }
 }

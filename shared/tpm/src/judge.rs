@@ -130,7 +130,7 @@ fn identity(shown: &Shown, expected: &Expected) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// In a time that does not depend on where two secrets differ: their MACs by a key that nobody knows beforehand are compared.
+/// In a time that does not depend on where two secrets differ: MACs of them are compared.
 fn same(shown: &[u8], expected: &[u8]) -> bool {
     use ring::hmac::{HMAC_SHA256, Key, sign, verify};
     let key = Key::new(HMAC_SHA256, expected);

@@ -13,7 +13,7 @@ pub(crate) const COORDINATE: usize = 32;
 const LONGEST: usize = 512;
 
 /// `PolicySecret(TPM_RH_ENDORSEMENT)`: the policy of the default template (TCG EK Credential Profile 2.5, B.6.2).
-const POLICY_A: [u8; 32] = [
+const ENDORSEMENT_POLICY: [u8; 32] = [
     0x83, 0x71, 0x97, 0x67, 0x44, 0x84, 0xb3, 0xf8, 0x1a, 0x90, 0xcc, 0x8d, 0x46, 0xa5, 0xd7, 0x24, 0xfd,
     0x52, 0xd7, 0x6e, 0x06, 0x52, 0x0b, 0x64, 0xf2, 0xa1, 0xda, 0x1b, 0x33, 0x14, 0x69, 0xaa,
 ];
@@ -188,7 +188,7 @@ fn point(x: &[u8], y: &[u8]) -> Result<Point, KeyError> {
 /// The public part of an endorsement key, which no two TPMs have in common. It was made from the default template: so it decrypts
 /// only credentials, and stays where it is.
 ///
-/// Whether it is in a TPM at all nothing here says: that is for the maker's certificate, or for whoever enrols it.
+/// Whether it is in a TPM at all nothing here says: that is for the maker's certificate, or for the operator that enrols it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndorsementKey(Key);
 
@@ -200,7 +200,7 @@ impl EndorsementKey {
     pub fn parse(public: &[u8]) -> Result<Self, KeyError> {
         let parsed = parse(public)?;
         let is_default = parsed.attributes == ENDORSEMENT
-            && parsed.policy == POLICY_A
+            && parsed.policy == ENDORSEMENT_POLICY
             && parsed.symmetric == Some((AES, 128, CFB))
             && parsed.scheme.is_none()
             && parsed.kdf == NULL;
@@ -214,7 +214,7 @@ impl EndorsementKey {
     pub fn template() -> Vec<u8> {
         let parameters =
             Writer::default().u16(AES).u16(128).u16(CFB).u16(NULL).u16(NIST_P256).u16(NULL).done();
-        template(ENDORSEMENT, &POLICY_A, &parameters, &[0; COORDINATE])
+        template(ENDORSEMENT, &ENDORSEMENT_POLICY, &parameters, &[0; COORDINATE])
     }
 
     /// Its public part.
@@ -227,7 +227,7 @@ impl EndorsementKey {
         &self.0.name
     }
 
-    /// Whether this certificate (DER) is of this key. Who signed it is not looked at.
+    /// Whether this certificate (DER) is of this key. Its signature is not looked at.
     pub fn is_certified_by(&self, certificate: &[u8]) -> bool {
         crate::certificate::holds(certificate, &self.0.point)
     }

@@ -31,7 +31,7 @@ mod replay;
 pub use bytes::Malformed;
 pub use credential::{Credential, CredentialError, SECRET, make_credential};
 pub use device::{Channel, Prover, Quoted, Tpm, TpmError, Transport};
-pub use digest::{Digest, NotADigest};
+pub use digest::{Digest, DigestError};
 pub use event_log::{Event, EventLog, LogError, parse as parse_event_log};
 #[cfg(fuzzing)]
 pub use fuzz::fuzz;

@@ -68,7 +68,7 @@ pub fn predict(file: &[u8]) -> Result<Prediction, ProgramError> {
     })
 }
 
-/// The stub replaces control characters and cuts blanks at the end, and hands the line to the kernel with a NUL.
+/// The stub replaces control characters and cuts blanks at the end, and gives the line to the kernel with a NUL.
 fn measured_line(line: &str) -> Digest {
     let line = line.replace(|letter: char| letter <= '\x1f', " ");
     let units = line.trim_end_matches(' ').encode_utf16().chain([0]);

@@ -69,14 +69,14 @@ type Own = Prover<Box<dyn Transport + Send>>;
 
 /// What a proof is made of.
 #[derive(Debug, Clone)]
-pub struct Proving {
+pub struct BootProof {
     /// TPM and log.
     pub sources: Sources,
     /// What the quote binds.
     pub bound: Bound,
 }
 
-impl Proving {
+impl BootProof {
     /// Shows a proof to `controller`, if that takes any; whether it took this one. What goes wrong is logged.
     pub async fn show(&self, client: &Client, controller: &Controller) -> bool {
         if !controller.takes_boot_proof {
