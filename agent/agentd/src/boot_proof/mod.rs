@@ -142,7 +142,7 @@ async fn post(
 
 /// Makes the keys.
 fn keys(sources: &Sources, bound: &Bound) -> Result<(Own, Start), ProofError> {
-    let tpm = sources.open()?.ok_or(ProofError::NoTpm)?;
+    let tpm = tpm::open(&sources.device).map_err(TpmError::from)?.ok_or(ProofError::NoTpm)?;
     let mut random = [0; 32];
     getrandom::fill(&mut random).map_err(|error| TpmError::from(std::io::Error::other(error.to_string())))?;
     let mut own = Prover::new(tpm, &random)?;

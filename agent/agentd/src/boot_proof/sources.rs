@@ -1,12 +1,9 @@
 //! Where the TPM is, and the firmware's log.
 
 use agent_protocol::boot_proof::LONGEST_EVENT_LOG;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use tpm::{Channel, Tpm, TpmError, Transport};
 
 /// The files of the kernel, or those of a test.
 #[derive(Debug, Clone)]
@@ -30,19 +27,6 @@ impl Sources {
     /// Whether there is a TPM.
     pub fn exist(&self) -> bool {
         self.device.exists()
-    }
-
-    /// The TPM; `None` where there is none.
-    pub(super) fn open(&self) -> Result<Option<Tpm<Box<dyn Transport + Send>>>, TpmError> {
-        let transport: Box<dyn Transport + Send> = match std::fs::metadata(&self.device) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error.into()),
-            Ok(found) if found.file_type().is_socket() => {
-                Box::new(Channel(UnixStream::connect(&self.device)?))
-            }
-            Ok(_) => Box::new(Channel(OpenOptions::new().read(true).write(true).open(&self.device)?)),
-        };
-        Ok(Some(Tpm::new(transport)))
     }
 
     /// The log. The kernel has none where the firmware gave none, as by BIOS.

@@ -1,11 +1,13 @@
 //! The agent's side: what is asked of a TPM.
 
+mod clear;
 mod error;
 mod prover;
 mod session;
 mod transport;
 
+pub use clear::MayClear;
 pub use error::TpmError;
 pub use prover::{Prover, Quoted};
 pub use session::Tpm;
-pub use transport::{Channel, Transport};
+pub use transport::{Channel, Transport, open};
