@@ -4,7 +4,7 @@ use block::Roots;
 use hwm_sdk::{StepError, StepOutcome};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use tpm::{MayClear, TpmError};
+use tpm::{ClearAuthority, TpmError};
 
 /// The firmware's operation "clear" (TCG PC Client Physical Presence Interface 1.30, table 2).
 const CLEAR: &str = "5";
@@ -27,13 +27,13 @@ pub(crate) fn run(roots: &Roots) -> Result<StepOutcome, StepError> {
     let refused = |error: TpmError| failed(format!("the TPM is not cleared: {error}"));
     let opened = tpm::open(&device(roots)).map_err(|error| refused(error.into()))?;
     let mut tpm = opened.ok_or_else(|| failed("there is no TPM 2.0 to be cleared".to_owned()))?;
-    let why = match tpm.may_clear().map_err(refused)? {
-        MayClear::System => {
+    let why = match tpm.clear_authority().map_err(refused)? {
+        ClearAuthority::System => {
             tpm.clear().map_err(refused)?;
             return Ok(StepOutcome::Done(json!({"cleared": "TPM2_Clear"})));
         }
-        MayClear::Password => "a user has set its lockout password",
-        MayClear::Firmware => "a user has forbidden the operating system to clear it",
+        ClearAuthority::Password => "a user has set its lockout password",
+        ClearAuthority::Firmware => "a user has forbidden the operating system to clear it",
     };
     Err(failed(format!("the TPM is not cleared: {why}; {}", ask_firmware(&roots.sys))))
 }

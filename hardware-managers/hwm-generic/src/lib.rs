@@ -70,7 +70,7 @@ use storage_controllers::{Driverless, driverless};
 /// Name in `hardware_manager_version`, the same as in ironic-python-agent.
 pub const NAME: &str = "generic_hardware_manager";
 /// Version; must grow when a step changes.
-pub const VERSION: &str = "1.6";
+pub const VERSION: &str = "1.7";
 
 /// Consequence in the error text when the disks cannot be listed.
 const NOT_VERIFIED: &str = "nothing was verified";

@@ -30,7 +30,7 @@ mod replay;
 
 pub use bytes::Malformed;
 pub use credential::{Credential, CredentialError, SECRET, make_credential};
-pub use device::{Channel, MayClear, Prover, Quoted, Tpm, TpmError, Transport, open};
+pub use device::{Channel, ClearAuthority, Prover, Quoted, Tpm, TpmError, Transport, open};
 pub use digest::{Digest, DigestError};
 pub use event_log::{Event, EventLog, LogError, parse as parse_event_log};
 #[cfg(fuzzing)]

@@ -14,9 +14,9 @@ const PERMANENT: u32 = 0x200;
 const LOCKOUT_PASSWORD: u32 = 1 << 2;
 const CLEAR_DISABLED: u32 = 1 << 8;
 
-/// Who may clear a TPM.
+/// What is needed to clear a TPM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MayClear {
+pub enum ClearAuthority {
     /// The operating system.
     System,
     /// A user of the TPM, by a password.
@@ -26,11 +26,11 @@ pub enum MayClear {
 }
 
 impl<T: Transport> Tpm<T> {
-    /// Who may. A wrong password is not tried: the TPM counts it.
+    /// What is needed to clear it. A wrong password is not tried: the TPM counts it.
     ///
     /// # Errors
     /// See [`TpmError`].
-    pub fn may_clear(&mut self) -> Result<MayClear, TpmError> {
+    pub fn clear_authority(&mut self) -> Result<ClearAuthority, TpmError> {
         let found = self.run(&Command {
             name: "TPM2_GetCapability",
             code: 0x17a,
@@ -46,15 +46,15 @@ impl<T: Transport> Tpm<T> {
         }
         let attributes = reader.u32()?;
         Ok(if attributes & CLEAR_DISABLED != 0 {
-            MayClear::Firmware
+            ClearAuthority::Firmware
         } else if attributes & LOCKOUT_PASSWORD != 0 {
-            MayClear::Password
+            ClearAuthority::Password
         } else {
-            MayClear::System
+            ClearAuthority::System
         })
     }
 
-    /// Clear it, where [the operating system may](Self::may_clear): keys, passwords and what users have stored are gone. The
+    /// Clear it, where [the operating system may](Self::clear_authority): keys, passwords and what users have stored are gone. The
     /// endorsement key stays.
     ///
     /// # Errors

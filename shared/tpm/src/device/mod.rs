@@ -2,12 +2,14 @@
 
 mod clear;
 mod error;
+mod open;
 mod prover;
 mod session;
 mod transport;
 
-pub use clear::MayClear;
+pub use clear::ClearAuthority;
 pub use error::TpmError;
+pub use open::open;
 pub use prover::{Prover, Quoted};
 pub use session::Tpm;
-pub use transport::{Channel, Transport, open};
+pub use transport::{Channel, Transport};

@@ -1,11 +1,6 @@
 //! How commands reach a TPM.
 
-use super::session::Tpm;
-use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
 
 /// Bytes before the parameters of a response: tag, size, code.
 pub(super) const HEADER: usize = 10;
@@ -28,21 +23,6 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 /// `/dev/tpmrm0`, or a socket of a software TPM.
 #[derive(Debug)]
 pub struct Channel<S>(pub S);
-
-/// The TPM of this device node, which is that of the kernel's resource manager, or of a software TPM's socket. `None` where
-/// there is none.
-///
-/// # Errors
-/// It cannot be opened.
-pub fn open(device: &Path) -> io::Result<Option<Tpm<Box<dyn Transport + Send>>>> {
-    let transport: Box<dyn Transport + Send> = match std::fs::metadata(device) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-        Ok(found) if found.file_type().is_socket() => Box::new(Channel(UnixStream::connect(device)?)),
-        Ok(_) => Box::new(Channel(OpenOptions::new().read(true).write(true).open(device)?)),
-    };
-    Ok(Some(Tpm::new(transport)))
-}
 
 impl<S: Read + Write> Transport for Channel<S> {
     fn exchange(&mut self, command: &[u8]) -> io::Result<Vec<u8>> {
