@@ -19,7 +19,7 @@ pub const BUILD: &str = "gcc libc6-dev make libblkid-dev";
 pub const UNIT: &str = "\
     fdisk gdisk lvm2 cryptsetup-bin bcache-tools ocfs2-tools gfs2-utils e2fsprogs util-linux mount \
     iproute2 busybox-static isc-dhcp-client curl ipmitool openipmi ipxe jq openssl python3-venv systemd \
-    qemu-utils xorriso gzip xz-utils zstd bzip2 dosfstools mtools postgresql-15 prometheus";
+    qemu-utils xorriso gzip xz-utils zstd bzip2 dosfstools mtools postgresql-15 prometheus swtpm sbsigntool";
 
 /// Servers of PostgreSQL, which the tests start themselves.
 const POSTGRES: &str = "postgresql-15";

@@ -13,7 +13,7 @@ use crate::args::Args;
 use crate::{deps, sh};
 
 /// Of all of them, in the order of `tests/fuzz/Cargo.toml`.
-const TARGETS: [&str; 11] = [
+const TARGETS: [&str; 12] = [
     "nvme",
     "ata",
     "scsi",
@@ -25,6 +25,7 @@ const TARGETS: [&str; 11] = [
     "checksums",
     "boot_entries",
     "configdrive",
+    "tpm",
 ];
 /// The compiler's own coverage, as libFuzzer reads it.
 const FLAGS: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \

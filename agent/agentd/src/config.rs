@@ -13,6 +13,7 @@ mod values;
 pub use error::{ConfigError, HELP};
 pub use types::{Advertise, DiscoveryBoot, Inspection};
 
+use crate::boot_proof::Sources;
 use crate::http::ApiUrl;
 use crate::tls::Trust;
 use crate::token::Token;
@@ -75,6 +76,8 @@ pub struct Config {
     pub agent_token: Option<Token>,
     /// Outside the ramdisk the agent gives up after this; in it, it never does.
     pub lookup_timeout: Duration,
+    /// What proves this boot; in the ramdisk only: outside it the machine's TPM is left alone.
+    pub tpm: Option<Sources>,
     /// Where the inventory is posted before the lookup, when it is to be.
     pub inspection: Option<Inspection>,
     /// No node is known for this machine: it reports, waits for an operator and ends.
@@ -187,6 +190,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
         network,
         agent_token: last(&values, "(ipa-agent-token)").map(token).transpose()?,
         lookup_timeout: last(&values, LOOKUP).map_or(Ok(LOOKUP_TIMEOUT), |text| seconds(LOOKUP, text))?,
+        tpm: ramdisk.then(Sources::default),
         inspection,
         discovery: discovery(&values)?,
         login_program: path("--login-program")?,

@@ -53,7 +53,7 @@ fn exit(verdict: Verdict, after: Exit) -> Exit {
 /// Whether the controller has taken the report.
 async fn reported(inspection: Option<&Inspection>, client: &Client, state: &Arc<State>) -> bool {
     match inspection {
-        Some(inspection) => inspection::inspect(client, inspection, state).await.is_some(),
+        Some(inspection) => inspection::inspect(client, inspection, state, None).await.is_some(),
         None => false,
     }
 }

@@ -32,15 +32,22 @@ enum InspectionError {
     Broken(#[from] JoinError),
 }
 
-/// Collect and post. The UUID of the node, if the controller returned one; failures are logged.
-pub async fn inspect(client: &Client, inspection: &Inspection, state: &Arc<State>) -> Option<String> {
+/// Collect and post. The UUID of the node, if the controller returned one; failures are logged. `proved` is the id of this boot,
+/// where the controller has taken a proof of it.
+pub async fn inspect(
+    client: &Client,
+    inspection: &Inspection,
+    state: &Arc<State>,
+    proved: Option<&str>,
+) -> Option<String> {
+    let query = proved.map_or_else(String::new, |boot_id| format!("?anneal_boot_id={boot_id}"));
     let body = match collected(inspection.clone(), state.clone()).await {
         Ok(body) => body,
         Err(error) => return give_up(&error),
     };
     let mut attempt = 1;
     loop {
-        match post(client, &inspection.urls, &body).await {
+        match post(client, &inspection.urls, &query, &body).await {
             Ok(answer) => {
                 tracing::info!(node_uuid = answer.uuid, "the inventory is delivered");
                 return answer.uuid;
@@ -82,10 +89,15 @@ fn pause(error: &InspectionError, attempt: u32, first: Duration) -> Option<Durat
 }
 
 /// To the first controller that answers.
-async fn post(client: &Client, urls: &[ApiUrl], body: &[u8]) -> Result<InspectionAnswer, InspectionError> {
+async fn post(
+    client: &Client,
+    urls: &[ApiUrl],
+    query: &str,
+    body: &[u8],
+) -> Result<InspectionAnswer, InspectionError> {
     let mut unanswered = None;
     for url in urls {
-        match client.send(Method::POST, url, "", None, body.to_vec()).await {
+        match client.send(Method::POST, url, query, None, body.to_vec()).await {
             Ok(reply) => return judge(&url.to_string(), reply.status, &reply.body),
             Err(error) => {
                 if urls.len() > 1 {

@@ -5,6 +5,7 @@
 //!   main ── config ── [ramdisk: mounts, modules, network] ── run
 //!                                                             ├─ inspection ─▶ controller, when asked to
 //!                                                             ├─ discovery ─▶ controller, and nothing below, where no node is known
+//!                                                             ├─ boot_proof ─▶ controller, when it takes proofs and there is a TPM
 //!                                                             ├─ lookup ─▶ controller
 //!                                                             ├─ bundles ─▶ controller, when it names some
 //!                                                             ├─ heartbeat ─▶ controller
@@ -19,6 +20,7 @@
 //! by a new process id.
 
 pub mod api;
+pub mod boot_proof;
 pub mod bundles;
 pub mod commands;
 pub mod compatibility;

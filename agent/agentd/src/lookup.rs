@@ -3,11 +3,11 @@
 use crate::http::{ApiUrl, Client, HttpError, shorten};
 use crate::random;
 use crate::token::Token;
+use agent_protocol::boot_proof::{self, Capabilities};
 use agent_protocol::lookup::{BundleOffer, LookupAnswer, MASKED};
 use agent_protocol::{HEARTBEAT_MICROVERSION, LOOKUP_MICROVERSION};
 use hyper::Method;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -25,6 +25,8 @@ pub struct Controller {
     pub local: IpAddr,
     /// Whether it takes our boot id in a lookup; Ironic rejects arguments that it does not know.
     pub takes_boot_id: bool,
+    /// Whether it takes a proof of our boot.
+    pub takes_boot_proof: bool,
 }
 
 /// What a lookup brought.
@@ -128,7 +130,7 @@ pub fn delay(error: &LookupError, attempt: u32, longest: Duration, random: f64) 
 
 #[derive(Deserialize)]
 struct Root {
-    anneal: Option<IgnoredAny>,
+    anneal: Option<Capabilities>,
     default_version: RootVersion,
 }
 
@@ -174,6 +176,7 @@ async fn greet_one(client: &Client, url: &ApiUrl) -> Result<Controller, LookupEr
         heartbeat_version: microversion(server, HEARTBEAT_MICROVERSION)?,
         local: reply.local,
         takes_boot_id: root.anneal.is_some(),
+        takes_boot_proof: root.anneal.is_some_and(|can| can.boot_proof >= boot_proof::VERSION),
     })
 }
 

@@ -1,5 +1,6 @@
 //! The agent's life: inspect if configured, find the controller, serve, look up, heartbeat, end on command.
 
+use crate::boot_proof::{BootProof, Bound, Sources};
 use crate::config::Config;
 use crate::executor::Executor;
 use crate::heartbeat::{self, HeartbeatTemplate};
@@ -13,16 +14,20 @@ use mac::Mac;
 use ramdisk_init::Exit;
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tpm::Digest;
 
 /// Longest wait between lookups.
 const LOOKUP_INTERVAL: Duration = Duration::from_secs(60);
 /// Waits stay short at first, so that a controller that is just starting finds us soon.
 const GREET_INTERVAL: Duration = Duration::from_secs(10);
+/// How long an inspection waits for a controller that could take the proof of this boot.
+const FIRST_GREETING: Duration = Duration::from_secs(30);
 
 /// Why the agent ended without a command to end.
 #[derive(Debug, thiserror::Error)]
@@ -84,25 +89,38 @@ async fn live(
     if let Some(token) = &config.agent_token {
         state.set_token(token.clone());
     }
+    let first = first_proof(config, executor, &client, tasks, served).await?;
+    let proved = first.as_ref().is_some_and(|(_, proved)| *proved);
     let inspected = match &config.inspection {
-        Some(inspection) => inspection::inspect(&client, inspection, state).await,
+        Some(inspection) => {
+            let boot_id = Some(state.identity().boot_id.as_str()).filter(|_| proved);
+            inspection::inspect(&client, inspection, state, boot_id).await
+        }
         None => None,
     };
     if config.api_urls.is_empty() {
         return inspected_only(config, state).await;
     }
-    let greeting =
-        lookup::persist("no controller yet", GREET_INTERVAL, || lookup::greet(&client, &config.api_urls));
-    let controller = within(config, greeting).await?;
-    tracing::info!(url = %controller.url, local = %controller.local, "controller found");
-
-    let template = serve(config, executor, &controller, tasks, served).await?;
-    tracing::info!(callback_url = template.callback_url, "API served");
+    let Met { controller, template, proving } = match first {
+        Some((met, _)) => met,
+        None => {
+            let controller = within(config, greet(config, &client)).await?;
+            meet(config, executor, controller, tasks, served).await?
+        }
+    };
 
     let request = lookup_request(config, state, inspected);
     let own: Option<Token> = config.agent_token.clone();
     let current = Mutex::new(controller);
-    let ask = || lookup::ask_any(&client, &config.api_urls, &current, &request, own.as_ref());
+    let is_proved = AtomicBool::new(proved);
+    let ask = async || {
+        let controller = current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // A lookup that failed may have failed for want of one.
+        if let Some(proving) = proving.as_ref().filter(|_| !is_proved.swap(false, Ordering::Relaxed)) {
+            proving.show(&client, &controller).await;
+        }
+        lookup::ask_any(&client, &config.api_urls, &current, &request, own.as_ref()).await
+    };
     let found = within(config, lookup::persist("lookup", LOOKUP_INTERVAL, ask)).await?;
     let controller = current.into_inner().unwrap_or_else(PoisonError::into_inner);
     tracing::info!(node_uuid = found.node_uuid, extension = found.extension, "this machine is known");
@@ -121,6 +139,69 @@ async fn live(
         () = beats => Err(RunError::Ended("heartbeat".into())),
         _ = tasks.join_next() => Err(RunError::Ended("API server".into())),
     }
+}
+
+/// A controller that was met.
+struct Met {
+    controller: Controller,
+    template: HeartbeatTemplate,
+    /// What proves this boot, where there is something.
+    proving: Option<BootProof>,
+}
+
+/// A controller that needs a proof takes no inventory without one. So with a TPM it is met before an inspection; whether it has
+/// taken the proof. If it does not answer for a while, the inspection goes on as without.
+async fn first_proof(
+    config: &Config,
+    executor: &Arc<Executor>,
+    client: &Client,
+    tasks: &mut JoinSet<()>,
+    served: &CancellationToken,
+) -> Result<Option<(Met, bool)>, RunError> {
+    let has_tpm = config.tpm.as_ref().is_some_and(Sources::exist);
+    if config.inspection.is_none() || config.api_urls.is_empty() || !has_tpm {
+        return Ok(None);
+    }
+    let Ok(controller) = tokio::time::timeout(FIRST_GREETING, greet(config, client)).await else {
+        return Ok(None);
+    };
+    let met = meet(config, executor, controller, tasks, served).await?;
+    let proved = match &met.proving {
+        Some(proving) => proving.show(client, &met.controller).await,
+        None => false,
+    };
+    Ok(Some((met, proved)))
+}
+
+/// Until a controller answers.
+async fn greet(config: &Config, client: &Client) -> Controller {
+    let ask = || lookup::greet(client, &config.api_urls);
+    let controller = lookup::persist("no controller yet", GREET_INTERVAL, ask).await;
+    tracing::info!(url = %controller.url, local = %controller.local, "controller found");
+    controller
+}
+
+async fn meet(
+    config: &Config,
+    executor: &Arc<Executor>,
+    controller: Controller,
+    tasks: &mut JoinSet<()>,
+    served: &CancellationToken,
+) -> Result<Met, RunError> {
+    let (template, certificate) = serve(config, executor, &controller, tasks, served).await?;
+    tracing::info!(callback_url = template.callback_url, "API served");
+    let state = executor.state();
+    let proving = || {
+        let bound = Bound {
+            addresses: lookup_request(config, state, None).macs,
+            boot_id: state.identity().boot_id.clone(),
+            tls_certificate: certificate?,
+            evidence_key: state.signer()?.public().to_string(),
+        };
+        Some(BootProof { sources: config.tpm.clone()?, bound })
+    };
+    let proving = proving();
+    Ok(Met { controller, template, proving })
 }
 
 /// Ironic boots a ramdisk for inspection without naming its API, and cuts the power when it has the inventory.
@@ -148,7 +229,7 @@ async fn serve(
     controller: &Controller,
     tasks: &mut JoinSet<()>,
     served: &CancellationToken,
-) -> Result<HeartbeatTemplate, RunError> {
+) -> Result<(HeartbeatTemplate, Option<Digest>), RunError> {
     let listen = listen_address(config.listen, controller.local);
     let listen_error = |source| RunError::Listen { address: listen, source };
     let listener = TcpListener::bind(listen).await.map_err(listen_error)?;
@@ -171,9 +252,10 @@ async fn serve(
         callback_url: format!("{scheme}://{}", SocketAddr::new(host, port)),
         verify_ca: own.as_ref().map(|own| own.pem.clone()).filter(|_| can_send),
     };
+    let certificate = own.as_ref().map(|own| own.digest);
     let router = api::router(executor.clone(), scheme);
     tasks.spawn(server::run(listener, own.map(|own| own.server), router, served.clone()));
-    Ok(template)
+    Ok((template, certificate))
 }
 
 /// Any address means those of both families where the controller was reached over IPv6. A kernel without IPv6 has no such

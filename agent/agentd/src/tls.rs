@@ -14,6 +14,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use time::{Duration, OffsetDateTime};
+use tpm::Digest;
 
 /// Clocks of machines that were off for long run behind.
 const BACKDATE: Duration = Duration::hours(1);
@@ -54,6 +55,8 @@ pub enum TlsError {
 pub struct OwnCertificate {
     /// Goes into heartbeats as `agent_verify_ca`.
     pub pem: String,
+    /// SHA-256 of the certificate (DER).
+    pub digest: Digest,
     /// Serves it.
     pub server: Arc<ServerConfig>,
 }
@@ -80,7 +83,8 @@ pub fn own_certificate(address: IpAddr, hostname: &str) -> Result<OwnCertificate
         .with_no_client_auth()
         .with_single_cert(vec![certificate.der().clone()], private)?;
     server.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(OwnCertificate { pem: certificate.pem(), server: Arc::new(server) })
+    let digest = Digest::of(certificate.der());
+    Ok(OwnCertificate { pem: certificate.pem(), digest, server: Arc::new(server) })
 }
 
 /// The client side with this trust. Without trust (plain HTTP only) any TLS is refused.

@@ -9,9 +9,11 @@ use std::path::Path;
 pub const FETCHED: &str = "/fetched";
 
 /// Source, target, type, options.
-const MOUNTS: [(&str, &str, &str, &str); 8] = [
+const MOUNTS: [(&str, &str, &str, &str); 9] = [
     ("proc", "/proc", "proc", ""),
     ("sysfs", "/sys", "sysfs", ""),
+    // The firmware's log of what it measured into a TPM.
+    ("securityfs", "/sys/kernel/security", "securityfs", ""),
     ("devtmpfs", "/dev", "devtmpfs", "mode=0755"),
     ("devpts", "/dev/pts", "devpts", "mode=0620"),
     ("tmpfs", "/run", "tmpfs", "mode=0755,size=16m"),

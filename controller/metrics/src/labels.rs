@@ -15,11 +15,12 @@ pub const HELLOS: [&str; 4] = ["heard", "not_awaited", "too_many", "failed"];
 /// How a call ended, as its label has it.
 pub const OUTCOMES: [&str; 3] = ["ok", "failed", "unreachable"];
 /// Steps of this program's agent and drivers, and those of `direct`. A step of a vendor's hardware manager is `other`.
-const STEPS: [&str; 21] = [
+const STEPS: [&str; 22] = [
     "bios.apply_configuration",
     "bios.apply_configuration_in_band",
     "bios.factory_reset",
     "deploy.boot_instance",
+    "deploy.clear_tpm",
     "deploy.deploy",
     "deploy.erase_devices",
     "deploy.erase_devices_express",

@@ -19,6 +19,7 @@
 
 mod bios;
 mod bmc;
+mod clear_tpm;
 mod clock;
 mod convert;
 mod disk_progress;
@@ -49,7 +50,7 @@ pub use image::{MirrorTrust, source_of};
 pub use pci::{PciDevice, devices as pci_devices};
 pub use settings::Settings;
 pub use steps::{
-    APPLY_BIOS_SETTINGS, ERASE_DEVICES, ERASE_DEVICES_EXPRESS, ERASE_DEVICES_METADATA, STEPS,
+    APPLY_BIOS_SETTINGS, CLEAR_TPM, ERASE_DEVICES, ERASE_DEVICES_EXPRESS, ERASE_DEVICES_METADATA, STEPS,
     VERIFY_FIRMWARE, VERIFY_PROPERTIES, WRITE_IMAGE,
 };
 
@@ -69,7 +70,7 @@ use storage_controllers::{Driverless, driverless};
 /// Name in `hardware_manager_version`, the same as in ironic-python-agent.
 pub const NAME: &str = "generic_hardware_manager";
 /// Version; must grow when a step changes.
-pub const VERSION: &str = "1.6";
+pub const VERSION: &str = "1.7";
 
 /// Consequence in the error text when the disks cannot be listed.
 const NOT_VERIFIED: &str = "nothing was verified";
@@ -261,6 +262,9 @@ impl HardwareManager for GenericHardwareManager {
         if bios::drivers(&self.roots.sys).is_empty() {
             steps.retain(|step| step.step != APPLY_BIOS_SETTINGS);
         }
+        if !clear_tpm::is_offered(&self.roots) {
+            steps.retain(|step| step.step != CLEAR_TPM);
+        }
         steps
     }
 
@@ -273,6 +277,7 @@ impl HardwareManager for GenericHardwareManager {
             (VERIFY_PROPERTIES, None) => self.verify_properties(call),
             (VERIFY_FIRMWARE, None) => self.verify_firmware(call),
             (WRITE_IMAGE, None) => image::run(&self.machine(), call, context),
+            (CLEAR_TPM, None) => clear_tpm::run(&self.roots),
             (APPLY_BIOS_SETTINGS, None) => bios::apply(&self.roots.sys, call, context),
             _ => Err(unknown(call)),
         }

@@ -22,6 +22,9 @@ pub const VERIFY_FIRMWARE: &str = "verify_firmware";
 /// controller's and goes through the BMC.
 pub const APPLY_BIOS_SETTINGS: &str = "apply_configuration_in_band";
 
+/// Takes from the TPM what the node's users have put into it; offered where there is one.
+pub const CLEAR_TPM: &str = "clear_tpm";
+
 /// Writes an image to the root disk and reads it back. Ironic's `direct` calls it by this name.
 pub const WRITE_IMAGE: &str = "write_image";
 
@@ -64,6 +67,11 @@ pub const STEPS: &[Declaration] = &[
         destructive: Destructive::Configuration,
         arguments: bios::arguments(),
         ..step("bios", APPLY_BIOS_SETTINGS)
+    },
+    Declaration {
+        priorities: &[(Clean, 0)],
+        destructive: Destructive::Configuration,
+        ..step("deploy", CLEAR_TPM)
     },
     Declaration { priorities: &[(Deploy, 0)], arguments: image::arguments(), ..step("deploy", WRITE_IMAGE) },
 ];

@@ -5,6 +5,7 @@
 mod authority;
 mod bad_images;
 mod bios;
+mod clear_tpm;
 #[path = "../../../agent/block/tests/common/mod.rs"]
 mod common;
 mod conformance;

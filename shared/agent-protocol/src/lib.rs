@@ -12,6 +12,7 @@
 //! offered it ([`lookup::Offer`]): Ironic refuses unknown heartbeat fields with 400.
 
 pub mod boot_medium;
+pub mod boot_proof;
 pub mod command;
 pub mod deployment;
 pub mod discovery;

@@ -2,6 +2,7 @@
 //! each value is set by the Rust name of its field, so that two fields whose names are swapped are noticed. Values
 //! differ from each other within a message. Never edit an expected text; add lines when a message grows.
 
+use agent_protocol::boot_proof::{Answer, Capabilities, Challenge, Start};
 use agent_protocol::command::{CommandError, CommandRequest, CommandStatus, Status};
 use agent_protocol::discovery::{DiscoveryAnswer, DiscoveryLookup, Verdict};
 use agent_protocol::heartbeat::{AgentState, Heartbeat, Running};
@@ -391,4 +392,60 @@ fn an_inspection_report_names_each_value() {
     without_root_disk.as_object_mut().expect("an object").remove("root_disk");
     assert_eq!(without_root_disk, expected);
     written(&InspectionAnswer { uuid: some("u") }, json!({"uuid": "u"}));
+}
+
+#[test]
+fn a_proof_of_a_boot_names_each_value() {
+    let start = Start {
+        addresses: vec!["52:54:00:00:00:01".into()],
+        boot_id: "b".into(),
+        endorsement_key: "ZWs=".into(),
+        endorsement_certificate: some("Y2VydA=="),
+        attestation_key: "YWs=".into(),
+    };
+    let started = json!({
+        "addresses": ["52:54:00:00:00:01"], "boot_id": "b", "endorsement_key": "ZWs=",
+        "endorsement_certificate": "Y2VydA==", "attestation_key": "YWs=",
+    });
+    written(&start, started.clone());
+    written(&Start { endorsement_certificate: None, ..start.clone() }, {
+        let mut without = started.clone();
+        without["endorsement_certificate"] = json!(null);
+        without
+    });
+    let challenge = Challenge {
+        nonce: "bm9uY2U=".into(),
+        credential: "Y3JlZA==".into(),
+        secret: "c2VjcmV0".into(),
+        pcrs: vec![0, 11],
+    };
+    written(
+        &challenge,
+        json!({"nonce": "bm9uY2U=", "credential": "Y3JlZA==", "secret": "c2VjcmV0", "pcrs": [0, 11]}),
+    );
+    let answer = Answer {
+        start,
+        nonce: "bm9uY2U=".into(),
+        activated: "YWN0".into(),
+        quote: "cXVvdGU=".into(),
+        signature: "c2ln".into(),
+        pcrs: BTreeMap::from([(0, "00".into()), (11, "0b".into())]),
+        event_log: "bG9n".into(),
+        tls_certificate: "ab".into(),
+        evidence_key: "ed25519:00".into(),
+    };
+    written(
+        &answer,
+        json!({
+            "start": started, "nonce": "bm9uY2U=", "activated": "YWN0", "quote": "cXVvdGU=",
+            "signature": "c2ln", "pcrs": {"0": "00", "11": "0b"}, "event_log": "bG9n",
+            "tls_certificate": "ab", "evidence_key": "ed25519:00",
+        }),
+    );
+    let read: Answer = serde_json::from_value(serde_json::to_value(&answer).expect("writes")).expect("reads");
+    assert_eq!(read, answer);
+    written(&Capabilities { boot_proof: 1 }, json!({"boot_proof": 1}));
+    let before: Capabilities =
+        serde_json::from_value(json!({"extension": 1})).expect("a controller of before");
+    assert_eq!(before.boot_proof, 0);
 }

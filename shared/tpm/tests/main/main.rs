@@ -1,0 +1,8 @@
+//! Against a real software TPM, and against what others have written.
+
+mod attacks;
+mod clear;
+mod firmware;
+mod keys;
+mod ramdisk;
+mod scene;
