@@ -9,6 +9,7 @@ use crate::events::feed::EventFeed;
 use crate::lock_waits::LockWaits;
 use crate::metrics_text::MetricsText;
 use crate::node_feed::NodeFeed;
+use crate::ramdisk::boot_proof::ChallengeKey;
 use crate::request_rate::RequestRate;
 use images::ImageStore;
 use ipnet::IpNet;
@@ -48,6 +49,8 @@ pub struct App {
     pub sessions: Sessions,
     /// What `GET /metrics` answers.
     pub metrics: MetricsText,
+    /// Makes the challenges of agents that prove their boots.
+    pub challenge_key: ChallengeKey,
     /// Settings.
     pub settings: Settings,
 }
@@ -70,6 +73,7 @@ impl App {
             nodes: NodeFeed::default(),
             sessions: Sessions::default(),
             metrics: MetricsText::default(),
+            challenge_key: ChallengeKey::default(),
             settings: Settings::default(),
         }
     }
@@ -114,6 +118,10 @@ pub struct Settings {
     pub agent_requests: RequestRate,
     /// Whether an agent is accepted that shows no nonce, where the boot script was not fetched from this controller.
     pub lookup_without_nonce: bool,
+    /// Whether boot media carry a signed ramdisk, whose boot a TPM can prove.
+    pub signed_ramdisk: bool,
+    /// Whether a node gets its token only after its TPM has proved its boot, unless its `driver_info` decides.
+    pub require_tpm: bool,
     /// Networks in which agents may be called although their heartbeats come from elsewhere.
     pub callback_networks: Vec<IpNet>,
     /// Addresses of this controller, which are no agent's.
@@ -142,6 +150,8 @@ impl Default for Settings {
             require_agent_tls: true,
             agent_requests: RequestRate { per_s: 10, burst: 100 },
             lookup_without_nonce: false,
+            signed_ramdisk: false,
+            require_tpm: false,
             callback_networks: Vec::new(),
             own_addresses: Vec::new(),
             trusted_proxies: Vec::new(),

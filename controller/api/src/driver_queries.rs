@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use model::{Abilities, CatalogueStep, Contact, Node, StepKind};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Interfaces of a driver in Ironic, in the order of its answers.
 pub const INTERFACES: [&str; 13] = [
@@ -46,6 +47,14 @@ pub trait DriverQueries: Send + Sync {
 
     /// What the interfaces of the node can do, with the out-of-band steps at their configured priorities.
     fn abilities(&self, node: &Node) -> Result<Abilities, DriverError>;
+
+    /// What a boot of the signed ramdisk measures.
+    ///
+    /// # Errors
+    /// Why that is not known, in words for an operator.
+    async fn signed_ramdisk(&self) -> Result<Arc<tpm::Prediction>, String> {
+        Err("this controller boots no signed ramdisk (boot.signed_uki)".to_owned())
+    }
 
     /// Steps of an agent, as it advertised them, at their configured priorities.
     fn configured(&self, _kind: StepKind, steps: Vec<CatalogueStep>) -> Vec<CatalogueStep> {

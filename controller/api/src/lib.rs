@@ -92,6 +92,7 @@ pub use lock_waits::LockWaits;
 pub use metrics_text::MetricsText;
 pub use node_feed::NodeFeed;
 pub use ramdisk::Rates;
+pub use ramdisk::boot_proof::ChallengeKey;
 
 pub use request_rate::RequestRate;
 

@@ -24,9 +24,13 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-/// `GET /`. The key `anneal` says that an agent may send its boot id in the lookup.
+/// `GET /`. The key `anneal` says that an agent may send its boot id in the lookup, and whether it may prove its boot.
 pub async fn root(call: Call) -> Reply {
     let version = version(&call);
+    let mut anneal = json!({"extension": agent_protocol::EXTENSION});
+    if call.app.settings.signed_ramdisk {
+        anneal["boot_proof"] = json!(agent_protocol::boot_proof::VERSION);
+    }
     Ok(json(
         200,
         &json!({
@@ -35,7 +39,7 @@ pub async fn root(call: Call) -> Reply {
                             baremetal machines.",
             "default_version": version,
             "versions": [version],
-            "anneal": {"extension": agent_protocol::EXTENSION},
+            "anneal": anneal,
         }),
     ))
 }

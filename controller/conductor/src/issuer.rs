@@ -2,8 +2,8 @@
 
 pub use certificate::SigningKey;
 use certificate::{
-    DiskBefore, Evidence, Finding, NodeName, Place, PowerOff, PublicKey, RetiredDisk, RunName, Signed,
-    VERSION,
+    BootProof, DiskBefore, Evidence, Finding, NodeName, Place, PowerOff, PublicKey, RetiredDisk, RunName,
+    Signed, VERSION,
 };
 use model::{Certificate, Node, RequestSender, Run, Timestamp};
 use serde_json::{Map, Value};
@@ -17,6 +17,8 @@ pub struct Proof {
     pub signed: Signed,
     /// What stands in it.
     pub evidence: Evidence,
+    /// What the node's TPM proved of the boot of the agent with this key.
+    pub boot: Option<BootProof>,
 }
 
 /// What the certificates before one say.
@@ -105,6 +107,7 @@ impl CertificateIssuer {
                 requested_by: requested_by(run),
                 power_off: Some(power_off(run)),
             },
+            boot_proof: proof.boot,
             finding,
             retired_disks: node.disks.retired.iter().map(retired).collect(),
             disk_before,

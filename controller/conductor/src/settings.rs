@@ -75,6 +75,9 @@ pub struct Settings {
     /// Keep the ramdisk of automated cleaning running for a deployment, which then begins without a reboot; a node's own
     /// `driver_info.fast_track` wins.
     pub fast_track: bool,
+    /// Whether only a boot counts that the node's TPM has proved (`[boot] require_tpm`), unless its `driver_info` decides.
+    #[serde(skip)]
+    pub require_tpm: bool,
     /// How old the last heartbeat of such a ramdisk may be for a deployment to begin in it.
     pub fast_track_timeout_s: u64,
     /// How long an available node keeps its ramdisk for a deployment before it is powered off; 0 = no limit.
@@ -140,6 +143,7 @@ impl Default for Settings {
             root_device_strict: Rules::default().strict,
             stay_on_after_cleaning: false,
             fast_track: false,
+            require_tpm: false,
             fast_track_timeout_s: 300,
             fast_track_idle_s: 3600,
             max_passes: 128,

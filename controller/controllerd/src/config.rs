@@ -112,6 +112,8 @@ impl Config {
             require_agent_tls: self.agent.require_tls,
             agent_requests: self.agent.requests(),
             lookup_without_nonce: self.agent.lookup_without_nonce,
+            signed_ramdisk: self.boot.signed_uki().is_some(),
+            require_tpm: self.boot.require_tpm,
             callback_networks: self.agent.callback_networks.clone(),
             own_addresses: self.own_addresses(),
             trusted_proxies: self.agent.trusted_proxies.clone(),
@@ -198,6 +200,7 @@ impl Config {
         self.boot.check_hello_url()?;
         self.boot.check_dns()?;
         self.boot.check_ntp()?;
+        self.boot.check_tpm()?;
         if self.boot.enabled {
             self.boot.check_addresses()?;
             for address in self.boot.addresses() {
@@ -292,12 +295,13 @@ impl Config {
             .filter(|address| address.port() != 0)
     }
 
-    /// The conductor's settings, with the directory of the logs filled in.
+    /// The conductor's settings, with the directory of the logs filled in, and what `[boot]` says of them.
     pub fn conductor(&self) -> conductor::Settings {
         let mut settings = self.conductor.clone();
         if settings.logs_directory.as_os_str().is_empty() {
             settings.logs_directory = self.state_dir.join("logs");
         }
+        settings.require_tpm = self.boot.require_tpm;
         settings
     }
 

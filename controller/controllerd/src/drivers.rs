@@ -192,6 +192,10 @@ impl DriverQueries for BmcDrivers {
         media.check(node).map(|_| media.kind())
     }
 
+    async fn signed_ramdisk(&self) -> Result<Arc<tpm::Prediction>, String> {
+        self.media.as_ref().ok_or("this controller serves no boot media")?.predicted().await
+    }
+
     async fn erase_plan(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError> {
         let planned = self.agents.plan_erase(node, contact, step).await;
         planned.map_err(|error| match error {

@@ -26,6 +26,7 @@ mod node_media;
 mod notify;
 mod operator_socket;
 mod operator_token;
+mod predictions;
 mod restored;
 mod services;
 mod state_dir;
@@ -152,6 +153,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         nodes: api::NodeFeed::new(config.ui.streams(config.connections.operators), stop.clone()),
         sessions: web_page::sessions(&config, &key),
         metrics: metrics_listener::text(&metrics),
+        challenge_key: api::ChallengeKey::default(),
         settings: config.api_settings(),
     };
     let classes = config.connections.classes();

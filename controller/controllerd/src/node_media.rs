@@ -2,6 +2,7 @@
 //! and initramfs.
 
 use crate::config::Config;
+use crate::predictions::Predictions;
 use agent_protocol::boot_medium::StaticNetwork;
 use api::BootMediumKind;
 use boot_media::{signed, static_network};
@@ -13,6 +14,7 @@ use std::fs::File;
 use std::io::Read;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Files of [`crate::config::Boot::medium_loader_dir`].
 const LOADERS: [&str; 3] = ["isolinux.bin", "ldlinux.c32", "linuxx64.efi.stub"];
@@ -24,6 +26,7 @@ pub struct NodeMedia {
     served_at: Vec<SocketAddr>,
     loader_dir: PathBuf,
     signed_uki: Option<PathBuf>,
+    predictions: Predictions,
     /// SHA-256 of the certificate that agents see; `None` without TLS.
     pin_sha256: Option<String>,
 }
@@ -36,6 +39,7 @@ impl NodeMedia {
             served_at: boot.http_addresses().collect(),
             loader_dir: boot.medium_loader_dir.clone(),
             signed_uki: boot.signed_uki().map(Into::into),
+            predictions: Predictions::default(),
             pin_sha256: reached_at.and_then(|api| api.pin_sha256.clone()),
         }
     }
@@ -73,6 +77,15 @@ impl NodeMedia {
         }
         network(node)?;
         Ok(format!("http://{served_at}"))
+    }
+
+    /// What a boot of the signed ramdisk measures, as its file is now.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be predicted, in words for an operator.
+    pub async fn predicted(&self) -> Result<Arc<tpm::Prediction>, String> {
+        let file = self.signed_uki.as_ref().ok_or("boot.signed_uki names no signed ramdisk")?;
+        self.predictions.of(file).await.map_err(|why| format!("boot.signed_uki {}: {why}", file.display()))
     }
 
     fn check_loaders(&self) -> Result<(), String> {
@@ -149,6 +162,7 @@ mod tests {
             served_at: served_at.to_vec(),
             loader_dir: dir.to_owned(),
             signed_uki: None,
+            predictions: Predictions::default(),
             pin_sha256: Some("AB".repeat(32)),
         }
     }

@@ -3,7 +3,8 @@
 use crate::counts::Counts;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
-use model::boot::Boot;
+use model::boot::{Boot, BootNonce};
+use model::boot_proof::BootProof;
 use model::discovery::{DiscoveredMachine, DiscoveryLimits, UnknownBoot};
 use model::{
     Bundle, Catalogue, Certificate, ConductorReport, DeadLetter, Delivery, Event, EventKind, Inventory, Node,
@@ -151,6 +152,7 @@ timed!(AgentStore {
     async fn shared_contacts(nodes: &[Uuid]) -> Result<Vec<Arc<Contact>>>;
     async fn grant_token(node: Uuid, request: TokenRequest) -> Result<TokenGrant>;
     async fn fetch_script(node: Uuid, fetch: ScriptFetch) -> Result<ScriptGrant>;
+    async fn record_proof(node: Uuid, nonce: &BootNonce, proof: BootProof) -> Result<bool>;
     async fn refuse_unsigned(node: Uuid, token: &str, agent: UnsignedAgent) -> Result<()>;
 } with {
     async fn record_heartbeat(&self, node: Uuid, token: &str, heartbeat: HeartbeatRecord) -> Result<()> {

@@ -2,6 +2,7 @@
 //! makes a versioned write of the node fail.
 
 use crate::boot::Boot;
+use crate::boot_proof::BootProof;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,6 +14,9 @@ pub struct Contact {
     /// The boot that the agent runs in, or is awaited in; `None` where the controller ordered none.
     #[serde(default)]
     pub boot: Option<Boot>,
+    /// What the node's TPM proved of this boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Box<BootProof>>,
     /// Token returned to the agent's lookup. A secret.
     pub token: Option<String>,
     /// When the token was returned.
@@ -57,6 +61,7 @@ impl std::fmt::Debug for Contact {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Contact")
             .field("boot", &self.boot)
+            .field("proof", &self.proof)
             .field("token", &self.token.as_ref().map(|_| "******"))
             .field("callback_url", &self.callback_url)
             .field("last_heartbeat_at", &self.last_heartbeat_at)

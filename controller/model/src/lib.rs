@@ -9,6 +9,7 @@ mod basis;
 pub mod bmc_login;
 pub mod boot;
 pub mod boot_medium;
+pub mod boot_proof;
 pub mod bundle;
 pub mod certificate;
 pub mod clock_jump;

@@ -1,6 +1,7 @@
 //! A node: what the controller keeps of one server.
 
 use crate::basis::Basis;
+use crate::boot_proof::TpmRecord;
 use crate::disks::KnownDisks;
 use crate::health::Health;
 use crate::power::{PowerState, PowerTarget};
@@ -69,6 +70,9 @@ pub struct Node {
     /// A boot medium of ours may be in a virtual drive of its BMC: stored before it is inserted, until it is out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub medium_inserted: bool,
+    /// Its TPM, once it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tpm: Option<Box<TpmRecord>>,
     /// Health of the hardware as last reported by the BMC; `None` where it reports none.
     #[serde(default)]
     pub health: Option<Health>,
@@ -197,6 +201,7 @@ impl Node {
             power_state: None,
             reset_at: None,
             medium_inserted: false,
+            tpm: None,
             health: None,
             target_power_state: None,
             last_error: None,

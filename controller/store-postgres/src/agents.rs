@@ -4,6 +4,8 @@ use crate::PostgresStore;
 use crate::sql::contact;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
+use model::boot::BootNonce;
+use model::boot_proof::BootProof;
 use store::{AgentStore, HeartbeatRecord, Result, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
 use uuid::Uuid;
 
@@ -42,6 +44,14 @@ impl AgentStore for PostgresStore {
             })
         });
         grant.await
+    }
+
+    async fn record_proof(&self, node: Uuid, nonce: &BootNonce, proof: BootProof) -> Result<bool> {
+        let (key, proof) = (&self.key, &proof);
+        let stored = self
+            .database
+            .write(|change, _| Box::pin(contact::record_proof(change, key, node, nonce, proof.clone())));
+        stored.await
     }
 
     async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {

@@ -5,6 +5,8 @@ use crate::sql::contact;
 use crate::writer::Change;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
+use model::boot::BootNonce;
+use model::boot_proof::BootProof;
 use std::sync::Arc;
 use store::{AgentStore, HeartbeatRecord, Result, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
 use uuid::Uuid;
@@ -38,6 +40,12 @@ impl AgentStore for SqliteStore {
             Ok(grant)
         };
         self.writer.write(fetched).await
+    }
+
+    async fn record_proof(&self, node: Uuid, nonce: &BootNonce, proof: BootProof) -> Result<bool> {
+        let nonce = nonce.clone();
+        let prove = move |change: &mut Change<'_>| contact::record_proof(change, node, &nonce, proof);
+        self.writer.write(prove).await
     }
 
     async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {

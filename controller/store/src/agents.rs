@@ -6,6 +6,7 @@ use mac::Mac;
 use model::Timestamp;
 use model::agent::{AgentKind, Contact, UnsignedAgent};
 use model::boot::BootNonce;
+use model::boot_proof::BootProof;
 use std::net::IpAddr;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -21,6 +22,8 @@ pub struct TokenRequest {
     pub nonce: Option<BootNonce>,
     /// Whether the settings accept agents that show none.
     pub without_nonce: bool,
+    /// Whether only the agent gets the token whose boot the node's TPM has proved.
+    pub proof_required: bool,
     /// The address that it comes from, where that is known.
     pub address: Option<IpAddr>,
     /// When it came.
@@ -31,7 +34,7 @@ impl TokenRequest {
     /// A lookup that shows no nonce, under settings that accept it.
     pub fn without_nonce(token: &str, boot_id: Option<&str>, at: Timestamp) -> Self {
         let (token, boot_id) = (token.to_owned(), boot_id.map(str::to_owned));
-        Self { token, boot_id, nonce: None, without_nonce: true, address: None, at }
+        Self { token, boot_id, nonce: None, without_nonce: true, proof_required: false, address: None, at }
     }
 
     /// A lookup that shows this nonce, under settings that demand one.
@@ -78,7 +81,8 @@ pub enum TokenGrant {
     Given,
     /// Another agent already has one; the request is noted as a rival.
     AlreadyOut,
-    /// The node's run does not wait for an agent, or the request does not show the nonce of its boot; nothing is changed.
+    /// The node's run does not wait for an agent, or the request does not show the nonce of its boot, or not the boot id that was
+    /// proved where a proof is required; nothing is changed.
     NotAwaited,
 }
 
@@ -121,6 +125,9 @@ pub trait AgentStore: Send + Sync {
     /// The boot script of a node: for the first address that asks while the run awaits an agent, until the agent has its
     /// token. Any other fetch is noted as a rival. Writes only what is new.
     async fn fetch_script(&self, node: Uuid, fetch: ScriptFetch) -> Result<ScriptGrant>;
+    /// Store what the node's TPM proved of the boot with this nonce. False, and nothing changed: the boot is over, its run awaits no
+    /// agent, or the agent of another boot has the token.
+    async fn record_proof(&self, node: Uuid, nonce: &BootNonce, proof: BootProof) -> Result<bool>;
     /// Store an accepted heartbeat, if `token` is still the node's (else `Stale`). Rings the bell.
     /// May be committed together with other heartbeats, but is committed when this returns.
     async fn record_heartbeat(&self, node: Uuid, token: &str, heartbeat: HeartbeatRecord) -> Result<()>;

@@ -19,6 +19,7 @@ mod inventory;
 mod lease;
 mod node_lists;
 mod nodes;
+mod proof;
 mod random;
 mod resource_lists;
 mod resources;
@@ -81,6 +82,10 @@ async fn check_what_belongs_to_them<S: Store + 'static>(make: impl AsyncFn() -> 
         contact::a_boot_script_waits_for_the_run,
         contact::a_reset_counts_once_the_script_was_fetched,
         contact::an_agent_that_does_not_sign_is_noted_once,
+        proof::a_token_is_for_the_boot_that_was_proved,
+        proof::a_proof_of_another_agent_is_dropped,
+        proof::no_proof_without_a_run_that_awaits_it,
+        proof::the_tpm_of_a_node_is_kept,
         contact::an_agent_may_ask_again_until_its_first_heartbeat,
         contact::of_two_agents_at_once_one_gets_the_token,
         contact::a_heartbeat_is_stored,

@@ -3,6 +3,7 @@
 use crate::agents::{FetchSource, HeartbeatRecord, ScriptFetch, ScriptGrant, TokenGrant, TokenRequest};
 use model::agent::{AgentKind, Contact, SecondAgent, UnsignedAgent};
 use model::boot::{Boot, BootNonce};
+use model::boot_proof::BootProof;
 use model::{Run, Timestamp};
 use serde_json::Value;
 use std::time::Duration;
@@ -17,6 +18,9 @@ pub fn grant(contact: &mut Contact, run: Option<&Run>, request: TokenRequest) ->
     if !is_of_this_boot(contact, request.nonce.as_ref(), request.without_nonce) {
         return TokenGrant::NotAwaited;
     }
+    if request.proof_required && !is_proved(contact, request.boot_id.as_deref()) {
+        return TokenGrant::NotAwaited;
+    }
     if contact.token.is_some() && !asks_again(contact, request.boot_id.as_deref()) {
         contact.rival = Some(rival(contact, request));
         return TokenGrant::AlreadyOut;
@@ -25,8 +29,10 @@ pub fn grant(contact: &mut Contact, run: Option<&Run>, request: TokenRequest) ->
         return TokenGrant::NotAwaited;
     }
     let shown = request.nonce.is_some();
+    let proved = is_proved(contact, request.boot_id.as_deref());
     *contact = Contact {
         boot: contact.boot.take().map(|boot| Boot { shown, ..boot }),
+        proof: contact.proof.take().filter(|_| proved),
         token: Some(request.token),
         token_at: Some(request.at),
         token_to: request.address,
@@ -50,6 +56,30 @@ pub fn is_of_this_boot(contact: &Contact, shown: Option<&BootNonce>, without: bo
         (None, Some(_)) => false,
         (None, None) => without,
     }
+}
+
+/// Whether the node's TPM has proved the boot with this id, compared in constant time.
+pub fn is_proved(contact: &Contact, boot_id: Option<&str>) -> bool {
+    let known = contact.proof.as_ref().zip(boot_id);
+    known.is_some_and(|(proof, asked)| proof.boot_id.as_bytes().ct_eq(asked.as_bytes()).into())
+}
+
+/// Whether the agent of the boot with this id may still prove it: none has the token, or this one, before its first heartbeat.
+pub fn may_prove(contact: &Contact, run_awaits_agent: bool, boot_id: &str) -> bool {
+    match contact.token {
+        None => run_awaits_agent,
+        Some(_) => asks_again(contact, Some(boot_id)),
+    }
+}
+
+/// Store a proof of the boot with this nonce. False, and nothing changed: see [`crate::AgentStore::record_proof`].
+pub fn prove(contact: &mut Contact, run: Option<&Run>, nonce: &BootNonce, proof: BootProof) -> bool {
+    let awaits = run.is_some_and(Run::awaits_agent);
+    let accepted = may_prove(contact, awaits, &proof.boot_id) && is_of_this_boot(contact, Some(nonce), false);
+    if accepted {
+        contact.proof = Some(Box::new(proof));
+    }
+    accepted
 }
 
 /// Give the boot script, or the medium of HTTP boot, to the first address that asks while the run awaits an agent, and to that

@@ -9,16 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Strangers can ask as often as they like; the history of a node gets one event in this time.
+/// Strangers can ask as often as they like; the history of a node gets one event of a kind in this time.
 const PAUSE: Duration = Duration::from_secs(60);
-/// Most nodes whose last remark is remembered.
-const NODES_MAX: usize = 10_000;
+/// Most remarks that are remembered.
+const REMARKS_MAX: usize = 10_000;
 /// How often a write is tried that another one was faster than.
 const TRIES: usize = 5;
 
 /// Limits remarks. Clones share the limit.
 #[derive(Debug, Clone, Default)]
-pub struct Remarks(Arc<Mutex<HashMap<Uuid, Timestamp>>>);
+pub struct Remarks(Arc<Mutex<HashMap<(Uuid, &'static str), Timestamp>>>);
 
 impl Remarks {
     /// Put `text` into the history of a node, unless that got a remark a moment ago.
@@ -26,7 +26,22 @@ impl Remarks {
     /// # Errors
     /// The store fails.
     pub async fn note(&self, store: &dyn NodeStore, node: Uuid, text: &str, now: Timestamp) -> Result<()> {
-        if !self.is_due(node, now) {
+        self.note_kind(store, node, "", text, now).await
+    }
+
+    /// The same for a remark of a kind, each of which counts by itself.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn note_kind(
+        &self,
+        store: &dyn NodeStore,
+        node: Uuid,
+        kind: &'static str,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        if !self.is_due((node, kind), now) {
             return Ok(());
         }
         for _ in 0..TRIES {
@@ -40,14 +55,14 @@ impl Remarks {
         Err(StoreError::Stale(node))
     }
 
-    fn is_due(&self, node: Uuid, now: Timestamp) -> bool {
+    fn is_due(&self, remark: (Uuid, &'static str), now: Timestamp) -> bool {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // A time in the future was noted before the clock was set back.
         noted.retain(|_, at| *at <= now && now.since(*at) < PAUSE);
-        if noted.contains_key(&node) || noted.len() >= NODES_MAX {
+        if noted.contains_key(&remark) || noted.len() >= REMARKS_MAX {
             return false;
         }
-        noted.insert(node, now);
+        noted.insert(remark, now);
         true
     }
 }

@@ -20,8 +20,9 @@ pub const START_PATH: &str = "/v1/anneal/boot_proof";
 /// Path of [`Answer`] below the API's root.
 pub const ANSWER_PATH: &str = "/v1/anneal/boot_proof/answer";
 
-/// Bytes of the longest event log that an agent sends and a controller takes.
-pub const LONGEST_EVENT_LOG: usize = 512 * 1024;
+/// Bytes of the longest event log that an agent sends and a controller takes: some times that of a server, and in base64 less than a
+/// controller reads from someone it does not know (256 KiB).
+pub const LONGEST_EVENT_LOG: usize = 160 * 1024;
 
 /// What the object `anneal` of the root document (`GET /`) says of this exchange.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

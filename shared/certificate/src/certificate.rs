@@ -25,6 +25,9 @@ pub struct Certificate {
     pub place: Option<Place>,
     /// In which run of the node.
     pub run: RunName,
+    /// What the node's TPM proved of the boot in which the agent ran; `None`: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_proof: Option<BootProof>,
     /// The finding.
     pub finding: Finding,
     /// Disks that left the node since the previous certificate, each accepted by an operator.
@@ -87,6 +90,15 @@ pub struct RunName {
     /// Whether the node was seen off before each boot of the run; `None` in certificates of earlier versions, which do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_off: Option<PowerOff>,
+}
+
+/// What a TPM proved of a boot: that it was one of the signed ramdisk, and that the key of the evidence is of that boot's agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BootProof {
+    /// SHA-256 of the quote (`TPMS_ATTEST`), 64 hexadecimal digits.
+    pub quote_sha256: String,
+    /// Name of the TPM's endorsement key: 68 hexadecimal digits.
+    pub endorsement_key: String,
 }
 
 /// What shows that nothing of an earlier boot ran on the node during a run.

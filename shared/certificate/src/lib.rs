@@ -22,8 +22,8 @@ mod signed;
 mod verify;
 
 pub use certificate::{
-    Certificate, Controller, DiskBefore, Finding, NodeName, Place, PowerOff, RequestSender, RetiredDisk,
-    RunName,
+    BootProof, Certificate, Controller, DiskBefore, Finding, NodeName, Place, PowerOff, RequestSender,
+    RetiredDisk, RunName,
 };
 pub use chain::{Chain, erased_by, verify_chains};
 pub use evidence::{

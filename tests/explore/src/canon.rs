@@ -153,6 +153,8 @@ impl Canon<'_> {
             // See rows.
             reset_at: _,
             medium_inserted,
+            // It decides which agent gets a token, which the scenario says.
+            tpm: _,
             last_error,
             maintenance,
             maintenance_reason: _,
@@ -291,6 +293,8 @@ impl Canon<'_> {
     fn contact(&mut self, contact: &Contact) {
         let Contact {
             boot,
+            // It decides which agent gets a token, and what a certificate names.
+            proof: _,
             token,
             token_at,
             token_to: _,

@@ -39,6 +39,7 @@ pub mod redfish;
 pub mod scan;
 pub mod signatures;
 pub mod site;
+pub mod software_tpm;
 pub mod time_server;
 pub mod timeline;
 pub mod tls;

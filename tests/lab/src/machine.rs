@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use tokio::process::Child;
 use tokio::sync::{Mutex, mpsc};
@@ -20,8 +20,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bios::Bios;
 use crate::node::{BOOT_FIRST, BOOT_LAST, Boot, CD, NIC, NodeSpec};
-use crate::process::leashed;
+use crate::process::{Daemon, leashed};
 use crate::qmp::Qmp;
+use crate::software_tpm;
 use crate::timeline::Timeline;
 use crate::uefi_variables;
 use crate::wait;
@@ -275,6 +276,10 @@ impl Machine {
         }
         let log = std::fs::File::create(spec.qemu_log())
             .with_context(|| format!("cannot write {}", spec.qemu_log().display()))?;
+        let tpm = spec.tpm.then(|| software_tpm::start(&spec)).transpose()?;
+        if tpm.is_some() {
+            self.tpm_listens(&spec).await?;
+        }
         let mut child = leashed("qemu-system-x86_64")
             .args(spec.qemu_args(boot, state.cd.as_deref()))
             .stdin(std::process::Stdio::null())
@@ -286,8 +291,18 @@ impl Machine {
         let (qmp, events) =
             self.connect(&mut child, &socket).await.with_context(|| wait::tail(&spec.qemu_log(), 2000))?;
         let (qmp, stop) = (Arc::new(qmp), CancellationToken::new());
-        let watcher = tokio::spawn(self.clone().watch(child, events, Arc::clone(&qmp), stop.clone()));
+        let watcher = tokio::spawn(self.clone().watch((child, tpm), events, Arc::clone(&qmp), stop.clone()));
         Ok(Running { qmp, pid, stop, watcher })
+    }
+
+    /// QEMU does not wait for it.
+    async fn tpm_listens(&self, spec: &NodeSpec) -> Result<()> {
+        let (socket, end) = (software_tpm::socket(spec), Instant::now() + START_LIMIT);
+        while !socket.exists() {
+            ensure!(Instant::now() < end, "swtpm of {} does not listen", spec.name);
+            sleep(CONNECT_PAUSE).await;
+        }
+        Ok(())
     }
 
     /// Connects to a QEMU that is starting. (A loop of its own: `wait::until` takes a closure whose
@@ -313,7 +328,7 @@ impl Machine {
     /// Ends with the QEMU process; cancelled, it kills that first.
     async fn watch(
         self,
-        mut child: Child,
+        (mut child, _tpm): (Child, Option<Daemon>),
         mut events: mpsc::UnboundedReceiver<Value>,
         qmp: Arc<Qmp>,
         stop: CancellationToken,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use crate::disk::{Bus, DiskSpec};
+use crate::software_tpm;
 use crate::trunk::TrunkNic;
 use crate::uefi_variables::{self, SecureBootKeys};
 
@@ -68,6 +69,8 @@ pub struct NodeSpec {
     pub cd_bus: CdBus,
     /// The keys that a UEFI firmware has; with them Secure Boot is on.
     pub secure_boot: Option<SecureBootKeys>,
+    /// Whether it has a TPM 2.0.
+    pub tpm: bool,
     /// More QEMU options, as they are.
     pub extra: Vec<String>,
 }
@@ -97,6 +100,7 @@ impl NodeSpec {
             dir,
             cd_bus: CdBus::default(),
             secure_boot: None,
+            tpm: false,
             extra: Vec::new(),
         };
         let socket = spec.qmp_socket();
@@ -184,6 +188,9 @@ impl NodeSpec {
             "virtio-rng-pci",
         ]);
         args.extend(self.nic_args(boot));
+        if self.tpm {
+            args.extend(software_tpm::qemu_args(self));
+        }
         if self.firmware.is_uefi() {
             let variables = self.uefi_variables();
             let code = if self.secure_boot.is_some() { OVMF_SECURE_CODE } else { OVMF_CODE };

@@ -33,11 +33,26 @@ impl SignedSite {
     /// # Errors
     /// When a part does not start, or a command of the page fails.
     pub async fn start(stage: &Stage, image: &Path, arguments: &str, conductor: &str) -> Result<Self> {
+        Self::start_with(stage, image, arguments, "", conductor).await
+    }
+
+    /// The same, with more settings of `[boot]`.
+    ///
+    /// # Errors
+    /// When a part does not start, or a command of the page fails.
+    pub async fn start_with(
+        stage: &Stage,
+        image: &Path,
+        arguments: &str,
+        boot: &str,
+        conductor: &str,
+    ) -> Result<Self> {
         let desk = stage.dir.join("desk");
         std::fs::create_dir_all(&desk)?;
         shell(&desk, &block("sh keys")?).await?;
         let program = desk.join("anneal.efi");
-        let settings = format!("signed_uki = {:?}\n{SETTINGS}{conductor}", program.display().to_string());
+        let settings =
+            format!("signed_uki = {:?}\n{boot}{SETTINGS}{conductor}", program.display().to_string());
         let site = Site::start_with(&stage.dir, Some(image.to_owned()), &settings).await?;
         let signed = Self { site, desk };
         signed.sign(image, arguments).await?;
@@ -66,15 +81,29 @@ impl SignedSite {
     /// # Errors
     /// When a part does not start or the controller refuses.
     pub async fn node(&mut self, disks: &[&OldDisk], memory_mib: u32) -> Result<SiteNode> {
+        self.node_like(disks, memory_mib, |_| {}).await
+    }
+
+    /// The same, changed like this.
+    ///
+    /// # Errors
+    /// When a part does not start or the controller refuses.
+    pub async fn node_like(
+        &mut self,
+        disks: &[&OldDisk],
+        memory_mib: u32,
+        change: impl FnOnce(&mut lab::node::NodeSpec),
+    ) -> Result<SiteNode> {
         let key = |name: &str| self.desk.join(format!("{name}.crt"));
         let keys = SecureBootKeys { platform: key("PK"), exchange: key("KEK"), programs: key("db") };
         let specs = disks.iter().map(|disk| disk.spec.clone()).collect();
-        let change = |spec: &mut lab::node::NodeSpec| {
+        let changed = |spec: &mut lab::node::NodeSpec| {
             spec.secure_boot = Some(keys);
             spec.memory_mib = memory_mib;
+            change(spec);
         };
         let quirks = MediaQuirks::default();
-        let node = self.site.node_like(NODE, Firmware::Uefi, specs, change, quirks).await?;
+        let node = self.site.node_like(NODE, Firmware::Uefi, specs, changed, quirks).await?;
         enrol_redfish(&self.site, &node).await?;
         self.site.controller.set(NODE, json!({"/boot_interface": "redfish-virtual-media"})).await?;
         Ok(node)

@@ -190,7 +190,10 @@ impl World {
             }
             Disturbance::StoreGone => {
                 let is_gone_already = self.hosts.iter().any(|host| !host.reaches_store());
-                self.hosts.iter().for_each(|host| host.cut_store(until));
+                match &self.hosts[..] {
+                    [alone] => alone.cut_store_in_a_write(until),
+                    all => all.iter().for_each(|host| host.cut_store(until)),
+                }
                 if !is_gone_already && lasts <= GONE_FOR_A_MINUTE {
                     return self.store_returns(until).await;
                 }

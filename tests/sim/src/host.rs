@@ -23,8 +23,8 @@ pub struct Host {
 /// What is wrong with it.
 struct State {
     store_cut_until: Instant,
-    /// A write is on its way when the store is cut off: it arrives, and its answer does not.
-    writes_once_more: bool,
+    /// The store is cut off in the next write, until then: the write arrives, and its answer does not.
+    cut_in_a_write: Option<Instant>,
     nodes_cut_until: Instant,
     /// Its next call to a node stops in the middle, for this long.
     stops_in_call: Option<Duration>,
@@ -39,7 +39,7 @@ impl Host {
         let (store_cut_until, nodes_cut_until, well_since) = (now, now, now);
         let state = State {
             store_cut_until,
-            writes_once_more: false,
+            cut_in_a_write: None,
             nodes_cut_until,
             stops_in_call: None,
             well_since,
@@ -54,12 +54,15 @@ impl Host {
         held(&self.running).clone()
     }
 
-    /// The store cannot be reached from here until then, but for one write that was on its way.
+    /// The store cannot be reached from here until then.
     pub fn cut_store(&self, until: Instant) {
-        {
-            let mut state = held(&self.state);
-            (state.store_cut_until, state.writes_once_more) = (until, true);
-        }
+        held(&self.state).store_cut_until = until;
+        self.is_well_from(until);
+    }
+
+    /// The same from the next write on, which arrives without an answer.
+    pub fn cut_store_in_a_write(&self, until: Instant) {
+        held(&self.state).cut_in_a_write = Some(until);
         self.is_well_from(until);
     }
 
@@ -94,7 +97,7 @@ impl Host {
         let now = Instant::now();
         let mut state = held(&self.state);
         (state.store_cut_until, state.nodes_cut_until, state.stops_in_call) = (now, now, None);
-        state.writes_once_more = false;
+        state.cut_in_a_write = None;
         state.well_since = now;
     }
 
@@ -111,7 +114,13 @@ impl Host {
 
     /// Whether a write that begins now reaches the store.
     pub fn writes(&self) -> bool {
-        self.reaches_store() || std::mem::take(&mut held(&self.state).writes_once_more)
+        let reaches = self.reaches_store();
+        let mut state = held(&self.state);
+        if let Some(until) = state.cut_in_a_write.take_if(|_| reaches).filter(|until| *until > Instant::now())
+        {
+            state.store_cut_until = until;
+        }
+        reaches
     }
 
     /// Whether the store can be reached.

@@ -7,7 +7,8 @@ use crate::invariants::{self, By};
 use crate::world::World;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
-use model::boot::Boot;
+use model::boot::{Boot, BootNonce};
+use model::boot_proof::BootProof;
 use model::discovery::{DiscoveredMachine, DiscoveryLimits, UnknownBoot};
 use model::request::RESCUE_HASH;
 use model::{
@@ -354,6 +355,11 @@ impl AgentStore for WatchedStore {
         }
         self.leave().await?;
         grant
+    }
+
+    async fn record_proof(&self, node: Uuid, nonce: &BootNonce, proof: BootProof) -> Result<bool> {
+        let record = json!({"proves": node});
+        self.write(record, self.world.disk.record_proof(node, nonce, proof)).await
     }
 
     async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {

@@ -34,6 +34,9 @@ const TABLE: &[Row] = &[
     ("anneal:metrics:get", [READER, NO_ROLE, NO_ROLE, NO_ROLE]),
     // What an owner may not do: pull a disk that still holds data and have its node pass as erased.
     ("anneal:node:disks:retire", [MEMBER, NO_ROLE, NO_ROLE, NO_ROLE]),
+    // What is accepted here is believed of every later boot.
+    ("anneal:node:measurements:accept", [ADMIN, NO_ROLE, NO_ROLE, NO_ROLE]),
+    ("anneal:node:measurements:get", [READER, READER, NO_ROLE, NO_ROLE]),
     // Makes a node available whose disks may contain anything.
     ("anneal:node:override", [ADMIN, NO_ROLE, NO_ROLE, NO_ROLE]),
     // What the caller may do, of which every answer 403 says as much.

@@ -6,6 +6,8 @@
 use super::identity::Owners;
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
+use model::boot::BootNonce;
+use model::boot_proof::BootProof;
 use model::discovery::{DiscoveredMachine, DiscoveryLimits, UnknownBoot};
 use model::{
     Bundle, Catalogue, Certificate, ConductorReport, DeadLetter, Delivery, Event, Inventory, LoggedEvent,
@@ -258,6 +260,10 @@ impl AgentStore for ProjectScopedStore {
     async fn fetch_script(&self, node: Uuid, fetch: ScriptFetch) -> Result<ScriptGrant> {
         self.needs(node).await?;
         self.store.fetch_script(node, fetch).await
+    }
+    async fn record_proof(&self, node: Uuid, nonce: &BootNonce, proof: BootProof) -> Result<bool> {
+        self.needs(node).await?;
+        self.store.record_proof(node, nonce, proof).await
     }
     async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {
         self.needs(node).await?;

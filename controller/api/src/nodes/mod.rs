@@ -18,6 +18,7 @@ pub mod indicators;
 pub mod inventory;
 pub mod list;
 pub mod maintenance;
+pub mod measurements;
 mod network_data;
 pub mod nmi;
 pub mod patch;
@@ -135,6 +136,12 @@ fn extensions() -> Vec<Endpoint> {
             => disks::list;
         POST "/v1/anneal/nodes/{ident}/disks/retire" 1 "anneal:node:disks:retire", "accept that a disk has left it"
             => disks::retire;
+        GET "/v1/anneal/nodes/{ident}/measurements" 1 "anneal:node:measurements:get", "its TPM, and what its boots must measure"
+            => measurements::show;
+        POST "/v1/anneal/nodes/{ident}/measurements/accept" 1 "anneal:node:measurements:accept",
+            "accept what its last boot measured" => measurements::accept;
+        DELETE "/v1/anneal/nodes/{ident}/measurements" 1 "anneal:node:measurements:accept", "forget its TPM"
+            => measurements::forget;
         GET "/v1/anneal/nodes/{ident}/why" 1 "baremetal:node:get", "what it waits for, and which command helps" => why::show;
         GET "/v1/anneal/nodes/{ident}/progress" 1 "baremetal:node:get", "where it stands and how far its run is, also as a stream"
             => progress::show;

@@ -9,6 +9,7 @@ use axum::extract::Path;
 use model::Node;
 use model::boot::AGENT_KIND;
 use model::boot_medium::{HTTP_BOOT, VIRTUAL_MEDIA};
+use model::boot_proof::{self, REQUIRE_TPM};
 use model::fast_track;
 use model::image::{DIRECT, ImageError};
 use model::root_disk;
@@ -46,13 +47,17 @@ fn with_agent(entry: Value, settings: &Settings, node: &Node) -> Value {
 }
 
 /// Whether a node that is to boot by virtual media can, and what the way of its boot shows of the agent's identity.
-fn with_way(entry: Value, call: &Call, node: &Node) -> Value {
+async fn with_way(entry: Value, call: &Call, node: &Node) -> Value {
     if entry["result"] != true || entry.get("reason").is_some() {
         return entry;
     }
+    let tpm = match tpm(call, node).await {
+        Ok(sentence) => sentence,
+        Err(reason) => return json!({"result": false, "reason": reason}),
+    };
     let reason = match validation::interface(&call.app, node, "boot") {
         Some(way @ (VIRTUAL_MEDIA | HTTP_BOOT)) => match call.app.drivers.boot_medium(node) {
-            Ok(kind) => return json!({"result": true, "reason": identity(way, kind)}),
+            Ok(kind) => return json!({"result": true, "reason": identity(way, kind, &tpm)}),
             Err(reason) => return json!({"result": false, "reason": reason}),
         },
         Some("ipxe") => {
@@ -63,8 +68,38 @@ fn with_way(entry: Value, call: &Call, node: &Node) -> Value {
     json!({"result": true, "reason": reason})
 }
 
+/// What the node's TPM shows besides.
+///
+/// # Errors
+/// A proof is required that this node cannot give.
+async fn tpm(call: &Call, node: &Node) -> Result<String, String> {
+    let required = boot_proof::is_required(&node.driver_info, call.app.settings.require_tpm)?;
+    let by_medium = matches!(validation::interface(&call.app, node, "boot"), Some(VIRTUAL_MEDIA | HTTP_BOOT));
+    let predicted = match by_medium {
+        true => call.app.drivers.signed_ramdisk().await,
+        false => Err(format!("that is done for the boot interfaces {VIRTUAL_MEDIA} and {HTTP_BOOT} alone")),
+    };
+    if let Some(why) = predicted.err().filter(|_| required) {
+        return Err(format!(
+            "{REQUIRE_TPM} is set, and nothing is known of what a boot should measure: {why}"
+        ));
+    }
+    let sentence = match (required, node.tpm.as_deref()) {
+        (true, Some(record)) if record.changed.is_some() => {
+            "The TPM proves each boot, and the last one measured something else than what is recorded: anneal node measurements show"
+        }
+        (true, Some(_)) => "The node's TPM proves each boot; without that no agent gets a token",
+        (true, None) => "The next inspection records the node's TPM, which from then on proves each boot",
+        (false, Some(_)) => {
+            "The node's TPM proves each boot, but an agent without that proof gets a token, too (require_tpm is not set)"
+        }
+        (false, None) => "Without a TPM that proves it (require_tpm), this proves nothing to the controller",
+    };
+    Ok(sentence.to_owned())
+}
+
 /// What a boot medium shows of the agent's identity.
-fn identity(way: &str, kind: BootMediumKind) -> String {
+fn identity(way: &str, kind: BootMediumKind, tpm: &str) -> String {
     let nonce = if way == HTTP_BOOT {
         "identity: a nonce in a boot medium that one address gets; it travels in plain text on the nodes' network"
     } else {
@@ -74,8 +109,7 @@ fn identity(way: &str, kind: BootMediumKind) -> String {
     match kind {
         BootMediumKind::Unsigned => nonce.to_owned(),
         BootMediumKind::Signed => format!(
-            "{nonce}. The ramdisk is signed and obeys this controller; a firmware with Secure Boot on starts no changed one, which \
-             proves nothing to the controller"
+            "{nonce}. The ramdisk is signed and obeys this controller; a firmware with Secure Boot on starts no changed one. {tpm}"
         ),
     }
 }
@@ -141,7 +175,7 @@ async fn answer(call: &Call, node: Node) -> Reply {
             (None, Some(_)) => json!({"result": true}),
         };
         let entry = match interface {
-            "boot" => with_way(with_agent(entry, &call.app.settings, &node), call, &node),
+            "boot" => with_way(with_agent(entry, &call.app.settings, &node), call, &node).await,
             "deploy" => with_fast_track(with_image(entry, call, &node).await, &node),
             "rescue" if entry["result"] == true => match validation::rescue(&call.app, &node) {
                 Ok(()) => entry,

@@ -4,7 +4,7 @@
 //! is checked, nothing of the answer depends on the node.
 
 use super::callback::{CallbackUrl, Sender};
-use super::{Rates, anneal};
+use super::{Rates, anneal, required_proof};
 use crate::body;
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
@@ -18,6 +18,7 @@ use model::{Contact, Node};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use store::{HeartbeatRecord, StoreError};
 use tokio::time::Instant;
@@ -87,11 +88,9 @@ async fn beat(call: &Call, nodes: &Rates<Uuid>, ident: &str, given: &Map<String,
     if agent_version.is_some_and(|version| version.len() > VERSION_MAX) {
         return Err(ApiError::invalid(format!("agent_version is longer than {VERSION_MAX} bytes")));
     }
-    if let Some(pem) = verify_ca
-        && CertificateDer::from_pem_slice(pem.as_bytes()).is_err()
-    {
-        return Err(ApiError::invalid("agent_verify_ca is not a certificate in PEM form"));
-    }
+    let certificate = verify_ca.map(|pem| CertificateDer::from_pem_slice(pem.as_bytes())).transpose();
+    let certificate =
+        certificate.map_err(|_| ApiError::invalid("agent_verify_ca is not a certificate in PEM form"))?;
     // The certificate is pinned by the first heartbeat of a boot, like the URL.
     if let (Some(known), Some(sent)) = (&contact.verify_ca, verify_ca)
         && known != sent
@@ -104,6 +103,9 @@ async fn beat(call: &Call, nodes: &Rates<Uuid>, ident: &str, given: &Map<String,
         return Err(refuse_unsigned(call, &node, agent_token).await?);
     }
     check_key(&node, &contact, state.as_ref())?;
+    if let Err(why) = is_proved(&contact, callback.secure, certificate.as_ref(), state.as_ref()) {
+        return Err(refuse_unproved(call, &node, why).await);
+    }
 
     // Each one is a write and a pass. An agent with the right token may still be a hostile program.
     if !nodes.accepts(node.uuid, Instant::now()) {
@@ -242,6 +244,44 @@ fn check_key(node: &Node, contact: &Contact, state: Option<&AgentState>) -> Resu
         return Err(ApiError::invalid("Detected change in ramdisk provided \"anneal.evidence_key\""));
     }
     Ok(())
+}
+
+/// Whether it comes from the agent whose boot the node's TPM has proved, if it has: from its boot, with its keys.
+fn is_proved(
+    contact: &Contact,
+    is_by_tls: bool,
+    certificate: Option<&CertificateDer>,
+    state: Option<&AgentState>,
+) -> Result<(), &'static str> {
+    let Some(proof) = &contact.proof else { return Ok(()) };
+    let digest = certificate.map(|certificate| hex(&Sha256::digest(certificate)));
+    match digest {
+        Some(digest) if digest != proof.tls_certificate => Err("another certificate"),
+        None if contact.verify_ca.is_none() => Err("no certificate"),
+        _ if !is_by_tls => Err("a URL without TLS"),
+        _ if state.and_then(|state| state.evidence_key.as_ref()) != Some(&proof.evidence_key) => {
+            Err("another evidence key")
+        }
+        _ if state.is_none_or(|state| state.boot_id != proof.boot_id) => Err("another boot id"),
+        _ => Ok(()),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// 400, and in the history of the node: another program than the one that was proved has its token.
+async fn refuse_unproved(call: &Call, node: &Node, why: &str) -> ApiError {
+    tracing::warn!(node_uuid = %node.uuid, why, "rejected a heartbeat: it is not of the boot that the TPM has proved");
+    let place = required_proof::place(call);
+    let text = format!(
+        "a heartbeat from {place} was refused: it shows {why}, and the node's TPM has proved a boot with other keys"
+    );
+    required_proof::remark(call, node, "heartbeat", &text).await;
+    ApiError::invalid(format!(
+        "The heartbeat shows {why}, and the node's TPM has proved a boot with other keys"
+    ))
 }
 
 fn wrong_token() -> ApiError {

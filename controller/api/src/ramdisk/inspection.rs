@@ -4,7 +4,7 @@
 
 use super::report::{Report, Sender};
 use super::report_body::{ReportBody, ReportGate};
-use super::{discovery, foreign_boot, lookup};
+use super::{discovery, foreign_boot, lookup, required_proof};
 use crate::app::App;
 use crate::call::{Call, json};
 use crate::client_address;
@@ -29,7 +29,7 @@ const INSPECTING: [ProvisionState; 2] = [ProvisionState::Inspecting, ProvisionSt
 /// Minor version since which this is there (and in 1.1, which ironic-python-agent asks for).
 const SINCE: u16 = 84;
 
-/// `POST /v1/continue_inspection[?node_uuid=<uuid>]`: 202; since 1.84 with what a lookup answers.
+/// `POST /v1/continue_inspection[?node_uuid=<uuid>][&anneal_boot_id=<boot id>]`: 202; since 1.84 with what a lookup answers.
 pub async fn continue_inspection(State(app): State<Arc<App>>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let gate = parts.extensions.get::<Arc<ReportGate>>().cloned().unwrap_or_default();
@@ -43,7 +43,8 @@ pub async fn continue_inspection(State(app): State<Arc<App>>, request: Request) 
 }
 
 async fn receive(call: Call, body: Body, gate: &ReportGate) -> Reply {
-    call.args.only(&["node_uuid"])?;
+    call.args.only(&["node_uuid", "anneal_boot_id"])?;
+    lookup::check_boot_id(call.args.text("anneal_boot_id"), "anneal_boot_id")?;
     let discovered = discovery::machine(&call).await?;
     let awaited = async { if discovered.is_some() { Ok(true) } else { is_awaited(&call).await } };
     let body = ReportBody::read(body, gate, awaited).await?;
@@ -65,11 +66,14 @@ async fn receive(call: Call, body: Body, gate: &ReportGate) -> Reply {
         tracing::warn!(%node_uuid, state, "rejected an inventory: the node does not wait for one");
         return Err(ApiError::not_found());
     };
-    if !lookup::is_of_this_boot(&call, &call.app.store.contact(node.uuid).await?) {
+    let contact = call.app.store.contact(node.uuid).await?;
+    if !lookup::is_of_this_boot(&call, &contact) {
         tracing::warn!(node_uuid = %node.uuid, "rejected an inventory: it does not show the nonce of the node's boot");
         foreign_boot::remark(&call, &node).await;
         return Err(ApiError::not_found());
     }
+    let boot_id = call.args.text("anneal_boot_id");
+    required_proof::check_proved(&call, &node, &contact, boot_id).await?;
     let Report { inventory, plugin_data } = Report::read(body.without_logs(node.uuid)?)?;
     drop(body.bytes);
     let reported =
@@ -87,7 +91,7 @@ async fn receive(call: Call, body: Body, gate: &ReportGate) -> Reply {
         return Ok(json(202, &json!({"uuid": node.uuid})));
     }
     // The report is stored. When the inspection has already ended with it, nothing awaits the agent.
-    let token = lookup::grant(&call, &node, None).await?.unwrap_or_else(|| MASKED.to_owned());
+    let token = lookup::grant(&call, &node, boot_id).await?.unwrap_or_else(|| MASKED.to_owned());
     Ok(json(202, &lookup::answer(&call, &node, Some(token)).await?))
 }
 

@@ -1,6 +1,6 @@
 //! `GET /v1/lookup`: an agent asks which node it runs on, and gets the node's token, once.
 
-use super::{discovery, foreign_boot};
+use super::{discovery, foreign_boot, required_proof};
 use crate::bundles;
 use crate::call::{Call, json};
 use crate::error::{ApiError, Reply};
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 /// States in which an agent is expected (Ironic's LOOKUP_ALLOWED_STATES). In any other the answer does not reveal that
 /// the node exists.
-const EXPECTED: [ProvisionState; 9] = [
+pub const EXPECTED: [ProvisionState; 9] = [
     ProvisionState::CleanWait,
     ProvisionState::Cleaning,
     ProvisionState::Deploying,
@@ -36,13 +36,7 @@ pub async fn lookup(call: Call) -> Reply {
     call.args.only(&["addresses", "node_uuid", "anneal_boot_id"])?;
     let uuid = call.args.uuid("node_uuid")?;
     let boot_id = call.args.text("anneal_boot_id");
-    if boot_id.is_some_and(|id| {
-        id.is_empty() || id.len() > BOOT_ID_MAX || !id.bytes().all(|byte| byte.is_ascii_graphic())
-    }) {
-        return Err(ApiError::invalid(format!(
-            "Expected 1 to {BOOT_ID_MAX} printable characters for anneal_boot_id"
-        )));
-    }
+    check_boot_id(boot_id, "anneal_boot_id")?;
     if !call.version.has(22) {
         return Err(ApiError::not_found());
     }
@@ -76,6 +70,8 @@ pub async fn lookup(call: Call) -> Reply {
         return Err(ApiError::not_found());
     }
 
+    required_proof::check_proved(&call, &node, &contact, boot_id).await?;
+
     // Before 1.62 there are no tokens; such an agent is shown the node and cannot heartbeat.
     let token = if call.version.has(62) {
         Some(grant(&call, &node, boot_id).await?.ok_or_else(ApiError::not_found)?)
@@ -83,6 +79,18 @@ pub async fn lookup(call: Call) -> Reply {
         None
     };
     Ok(json(200, &answer(&call, &node, token).await?))
+}
+
+/// 400 that names the member `name`, if this is no boot id.
+pub fn check_boot_id(id: Option<&str>, name: &str) -> Result<(), ApiError> {
+    let is_one =
+        |id: &str| (1..=BOOT_ID_MAX).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
+    match id.is_none_or(is_one) {
+        true => Ok(()),
+        false => {
+            Err(ApiError::invalid(format!("Expected 1 to {BOOT_ID_MAX} printable characters for {name}")))
+        }
+    }
 }
 
 /// Whether the request comes from the boot that the controller ordered.
@@ -126,7 +134,7 @@ pub async fn answer(call: &Call, node: &Node, token: Option<String>) -> Result<V
 }
 
 /// The one node that is meant; the same 404 for none, for several, and for one that may not be looked up.
-async fn find(call: &Call, uuid: Option<Uuid>, addresses: &[Mac]) -> Result<Node, ApiError> {
+pub async fn find(call: &Call, uuid: Option<Uuid>, addresses: &[Mac]) -> Result<Node, ApiError> {
     let found = match uuid {
         Some(uuid) => Some(uuid),
         None => owner(call, addresses).await?,
@@ -181,6 +189,7 @@ pub async fn grant(call: &Call, node: &Node, boot_id: Option<&str>) -> Result<Op
         boot_id: boot_id.map(str::to_owned),
         nonce: call.nonce.clone(),
         without_nonce: call.app.settings.lookup_without_nonce,
+        proof_required: required_proof::is_required(call, node),
         address: call.client(),
         at: call.now(),
     };

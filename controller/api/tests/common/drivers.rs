@@ -9,7 +9,7 @@ use model::abilities::{Inspect, Rescue};
 use model::{Abilities, CatalogueStep, Contact, Node, StepKind};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use uuid::Uuid;
 
 const DEVICES: [&str; 4] = ["pxe", "disk", "cdrom", "bios"];
@@ -19,6 +19,8 @@ pub struct KeptDrivers {
     boot: Mutex<BTreeMap<Uuid, BootDevice>>,
     /// Configured priorities of steps of agents, by `interface.step`.
     pub overrides: Mutex<BTreeMap<String, i64>>,
+    /// What a boot of the signed ramdisk measures; none: there is none.
+    pub signed: Mutex<Option<Arc<tpm::Prediction>>>,
     /// What was asked of hardware, in order.
     pub requests: Mutex<Vec<(&'static str, Value)>>,
 }
@@ -29,7 +31,13 @@ impl KeptDrivers {
         if let Some(inspect) = drivers[0].interfaces.get_mut("inspect") {
             inspect.enabled.push("agent".to_owned());
         }
-        Self { drivers, boot: Mutex::default(), overrides: Mutex::default(), requests: Mutex::default() }
+        Self {
+            drivers,
+            boot: Mutex::default(),
+            overrides: Mutex::default(),
+            signed: Mutex::default(),
+            requests: Mutex::default(),
+        }
     }
 }
 
@@ -195,6 +203,10 @@ impl DriverQueries for KeptDrivers {
             Some("signed") => Ok(BootMediumKind::Signed),
             _ => Ok(BootMediumKind::Unsigned),
         }
+    }
+
+    async fn signed_ramdisk(&self) -> Result<Arc<tpm::Prediction>, String> {
+        self.signed.lock().expect("not poisoned").clone().ok_or_else(|| "no signed ramdisk".to_owned())
     }
 
     async fn erase_plan(&self, _: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError> {

@@ -125,6 +125,12 @@ impl Api {
         Self::built(Some(kind), settings, trust, Auth::NoAuth, images::ImageStore::default())
     }
 
+    /// One with exactly these settings.
+    pub fn having(settings: Settings) -> Self {
+        let trust = bundle::Trust::Keys { keys: Vec::new(), unsigned: true };
+        Self::built(None, settings, trust, Auth::NoAuth, images::ImageStore::default())
+    }
+
     fn built(
         kind: Option<StoreKind>,
         settings: Settings,

@@ -55,11 +55,13 @@ impl User {
             "anneal:bundle:create"
             | "anneal:bundle:delete"
             | "anneal:discovery:decide"
+            | "anneal:node:measurements:accept"
             | "anneal:node:override"
             | "anneal:webhook:retry" => relation == "system" && self.role == Role::Admin,
             "anneal:certificate:get" | "anneal:event:list" | "anneal:rights:get" | "anneal:session:link" => {
                 true
             }
+            "anneal:node:measurements:get" => matches!(relation, "system" | "owner"),
             "anneal:node:disks:retire" => relation == "system" && self.role >= Role::Member,
             policy => {
                 let who = IRONIC["policies"][policy].as_array();

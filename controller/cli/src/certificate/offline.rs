@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::output::{Format, bytes, fields, printable, show, table};
 use agent_protocol::record::{DiskRecord, Outcome};
-use certificate::{Place, PowerOff, PublicKey, Refused, RequestSender, Verified, Wanted};
+use certificate::{BootProof, Place, PowerOff, PublicKey, Refused, RequestSender, Verified, Wanted};
 use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -98,6 +98,7 @@ pub fn facts(verified: &Verified) -> Vec<(String, String)> {
         row("run", format!("{} {}", certificate.run.kind, certificate.run.id)),
         row("requested by", requested_by(certificate.run.requested_by.as_ref())),
         row("boots", PowerOff::in_words(certificate.run.power_off).to_owned()),
+        row("boot proof", boot_proof(certificate.boot_proof.as_ref())),
         row("step", format!("{}.{} ({})", step.interface, step.step, evidence.command_id)),
         row("error", evidence.error.clone().unwrap_or_else(|| "none".to_owned())),
         row("manager", format!("{} {}", evidence.manager.name, evidence.manager.version)),
@@ -111,6 +112,13 @@ pub fn facts(verified: &Verified) -> Vec<(String, String)> {
     let deployed = super::deployment::facts(verified);
     let deployed = deployed.into_iter().map(|(name, value)| row(name, value));
     rows.into_iter().chain(ignored).chain(retired).chain(deployed).collect()
+}
+
+/// What a TPM proved of the boot, as far as the certificate says.
+fn boot_proof(proof: Option<&BootProof>) -> String {
+    let said =
+        proof.map(|proof| format!("quote {}, endorsement key {}", proof.quote_sha256, proof.endorsement_key));
+    said.unwrap_or_else(|| "none".to_owned())
 }
 
 /// Where the node stood, as far as the certificate says.

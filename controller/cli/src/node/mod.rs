@@ -14,6 +14,7 @@ mod inventory;
 mod list;
 mod maintenance;
 mod management;
+mod measurements;
 mod plan;
 mod power;
 mod progress;
@@ -144,6 +145,9 @@ pub enum Command {
     /// The disks that the next erase of a node must report.
     #[command(subcommand)]
     Disks(disks::Disks),
+    /// The TPM of a node, and what its boots must measure.
+    #[command(subcommand)]
+    Measurements(measurements::Measurements),
     /// The erase records of each disk of the last run.
     Records {
         /// Name or UUID.
@@ -204,6 +208,7 @@ pub async fn run(client: &Client, format: Format, command: Command) -> Result<()
         Command::Watch(options) => watch::run(client, format, &options).await,
         Command::Plan(options) => plan::run(client, format, &options).await,
         Command::Disks(disks) => disks::run(client, format, disks).await,
+        Command::Measurements(command) => measurements::run(client, format, command).await,
         Command::Records { node } => records::run(client, format, &node).await,
     }
 }

@@ -9,6 +9,7 @@ use super::wait::{is_due, sleep_on};
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
 use model::boot::BootStart;
+use model::boot_proof;
 use model::fast_track::{self, KeptRamdisk};
 use model::history::{EventKind, Severity};
 use model::request::event;
@@ -194,11 +195,18 @@ fn obstacle(snapshot: &Snapshot, settings: &Settings, heard: Option<Timestamp>) 
         (node.never_powers_off(), "the node is never powered off"),
         (node.power_state != Some(PowerState::On), "the node is not known to be on"),
         (!is_of_its_boot(contact), "no agent is known that has shown the nonce of this boot"),
+        (is_unproved(snapshot, settings), "the node's TPM has not proved this boot, and that is required"),
         (contact.rival.is_some(), "another agent asked for its token, or the node booted again"),
     ]
     .into_iter()
     .find_map(|(applies, why)| applies.then(|| why.to_owned()))
     .or_else(|| silent.then(|| format!("its agent sent no heartbeat within {} s", limit.as_secs())))
+}
+
+/// Whether a proof of the boot is required, since before it or since, and there is none.
+fn is_unproved(snapshot: &Snapshot, settings: &Settings) -> bool {
+    let required = boot_proof::is_required(&snapshot.node.driver_info, settings.require_tpm).unwrap_or(true);
+    required && snapshot.contact.proof.is_none()
 }
 
 /// Whether the contact is with an agent that showed the nonce of its boot, and has been heard.

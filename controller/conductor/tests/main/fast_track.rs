@@ -64,7 +64,7 @@ fn cursor(node: &Node) -> Cursor {
 type Obstacle = (&'static str, fn(&mut Snapshot));
 
 /// All of them, one at a time.
-fn obstacles() -> [Obstacle; 14] {
+fn obstacles() -> [Obstacle; 15] {
     [
         ("fast track is switched off", |seen| {
             seen.node.driver_info.insert("fast_track".into(), json!("false"));
@@ -78,6 +78,9 @@ fn obstacles() -> [Obstacle; 14] {
             seen.abilities = Ok(Arc::new(able));
         }),
         ("in maintenance", |seen| seen.node.maintenance = true),
+        ("has not proved this boot", |seen| {
+            seen.node.driver_info.insert("require_tpm".into(), json!(true));
+        }),
         ("never powered off", |seen| {
             seen.node.other.insert("disable_power_off".into(), json!(true));
         }),

@@ -22,6 +22,7 @@ pub struct Boot {
     pub rescue: PathBuf,
     pub medium_loader_dir: PathBuf,
     pub signed_uki: PathBuf,
+    pub require_tpm: bool,
     pub consoles: Vec<String>,
     pub kernel_append: String,
     pub dhcp: DhcpMode,
@@ -60,6 +61,7 @@ impl Default for Boot {
             rescue: "/usr/share/anneal/rescue".into(),
             medium_loader_dir: "/usr/share/anneal/medium".into(),
             signed_uki: PathBuf::new(),
+            require_tpm: false,
             consoles: vec!["tty0".into(), "ttyS0,115200".into()],
             kernel_append: String::new(),
             dhcp: DhcpMode::Off,
@@ -97,6 +99,15 @@ impl Boot {
     /// The signed program of boot media, where they carry one.
     pub fn signed_uki(&self) -> Option<&Path> {
         Some(self.signed_uki.as_path()).filter(|path| !path.as_os_str().is_empty())
+    }
+
+    /// What a TPM proves is the boot of the signed ramdisk.
+    pub(super) fn check_tpm(&self) -> Result<()> {
+        ensure!(
+            !self.require_tpm || (self.enabled && self.signed_uki().is_some()),
+            "boot.require_tpm needs boot.enabled and boot.signed_uki: a TPM proves the boot of a signed ramdisk"
+        );
+        Ok(())
     }
 
     /// As many as a boot medium names.

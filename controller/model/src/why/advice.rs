@@ -46,6 +46,10 @@ pub(super) fn of(facts: &Facts) -> Help {
         );
     }
     let commands = commands(facts);
+    if facts.awaits_accepted_measurements() {
+        let text = "if what changed is your doing, the first command lets the run go on: its agent proves its boot again";
+        return Help { text: text.to_owned(), commands };
+    }
     let text = match (phase, commands.is_empty()) {
         (Phase::Works, true) if node.run.as_ref().is_some_and(|run| run.abort) => {
             "no command is needed: a user has aborted the run, which ends when its step has stopped"
@@ -77,6 +81,10 @@ fn commands(facts: &Facts) -> Vec<Advice> {
     let phase = node.provision_state.phase();
     if phase.is_at_rest() {
         commands.removes_the_cause(facts);
+    }
+    if node.tpm.as_ref().is_some_and(|tpm| tpm.changed.is_some()) {
+        let does = "accepts what the last boot measured in place of what is recorded, which it shows; only if the change is yours";
+        commands.add(Command::AcceptMeasurements, does.to_owned());
     }
     // The next run takes back the maintenance that a failed one has set.
     if phase == Phase::Stable && node.maintenance {

@@ -100,6 +100,12 @@ pub(super) fn of(facts: &Facts) -> Awaits {
         }
     };
     let since = run.and_then(|run| began(&run.cursor)).or(changed);
+    if facts.awaits_accepted_measurements() {
+        let noted = node.tpm.as_ref().and_then(|tpm| tpm.changed.as_ref());
+        let text = "a user to accept what its boot measured: that is not as recorded, and its agent gets no token before".to_owned();
+        let until = node.wait.as_ref().and_then(|wait| wait.deadline);
+        return Awaits { what: Awaited::User, text, since: noted.map(|changed| changed.at), until };
+    }
     match node.wait.as_ref().filter(|_| is_asked || !phase.is_at_rest()) {
         Some(Wait { reason, since, deadline }) => {
             Awaits { what, text: reason.clone(), since: Some(*since), until: *deadline }

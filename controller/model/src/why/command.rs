@@ -20,6 +20,8 @@ pub enum Command {
     SetAgentKind(&'static str),
     /// A disk with this serial number or WWN has left the node.
     RetireDisk(String),
+    /// What its boots measure now is right.
+    AcceptMeasurements,
 }
 
 impl Command {
@@ -31,7 +33,7 @@ impl Command {
             Self::UnsetMaintenance => "unset_maintenance",
             Self::UnsetRetired => "unset_retired",
             Self::UnsetProtected => "unset_protected",
-            Self::SetAgentKind(_) | Self::RetireDisk(_) => "other",
+            Self::SetAgentKind(_) | Self::RetireDisk(_) | Self::AcceptMeasurements => "other",
         }
     }
 
@@ -64,6 +66,7 @@ impl Command {
             Self::SetAgentKind(kind) => {
                 format!("anneal node set {node} --property {}={kind}", crate::boot::AGENT_KIND)
             }
+            Self::AcceptMeasurements => format!("anneal node measurements accept {node}"),
             Self::RetireDisk(name) => {
                 format!(
                     "anneal node disks retire {node} {} --reason 'it was taken out of the node'",

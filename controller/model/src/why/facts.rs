@@ -18,3 +18,13 @@ pub struct Facts<'a> {
     /// Settings that change what a verb does.
     pub policy: Policy,
 }
+
+impl Facts<'_> {
+    /// Whether the run waits for an agent that gets no token, because its boot measured something else than what is recorded.
+    pub(super) fn awaits_accepted_measurements(&self) -> bool {
+        let changed = self.node.tpm.as_ref().and_then(|tpm| tpm.changed.as_ref());
+        let run = self.node.run.as_ref().filter(|run| run.awaits_agent());
+        self.contact.token.is_none()
+            && run.zip(changed).is_some_and(|(run, changed)| changed.at >= run.started_at)
+    }
+}

@@ -75,7 +75,9 @@ fn every_command_that_is_advised_is_accepted_in_every_state_and_under_every_flag
                     assert!(node.protected);
                     None
                 }
-                Command::SetAgentKind(_) | Command::RetireDisk(_) => panic!("{advice:?}: nothing says so"),
+                Command::SetAgentKind(_) | Command::RetireDisk(_) | Command::AcceptMeasurements => {
+                    panic!("{advice:?}: nothing says so")
+                }
             };
             assert_eq!(refused, None, "{advice:?} in {:?}", node.provision_state);
         }
@@ -218,4 +220,31 @@ fn an_abort_that_was_asked_for_is_not_advised_again() {
 fn verbs_have_the_words_of_the_command_line() {
     assert_eq!(Command::Verb(Verb::Delete).line("n1"), "anneal node undeploy n1");
     assert_eq!(Command::Verb(Verb::Provide).line("n1"), "anneal node provide n1");
+}
+
+/// A boot that measured something else waits for its operator, and says so until its run has ended; then as advice.
+#[test]
+fn changed_measurements_are_a_users() {
+    use crate::boot_proof::{EndorsementKey, Measurements, TpmRecord};
+    let mut waits = node(ProvisionState::CleanWait);
+    waits.run = Some(Run { cursor: Cursor::AwaitAgent, ..Run::new(RunKind::AutomatedClean, Timestamp(10)) });
+    let key = EndorsementKey { public: String::new(), name: "000b".to_owned(), certificate: None };
+    let mut record = TpmRecord::new(key, Measurements::default(), Timestamp(1));
+    record.note_change(
+        Measurements { programs: vec!["aa".to_owned()], ..Measurements::default() },
+        Timestamp(20),
+    );
+    waits.tpm = Some(Box::new(record));
+    let answer = why(&waits);
+    assert_eq!((answer.awaits.what, answer.awaits.since), (Awaited::User, Some(Timestamp(20))));
+    assert_eq!(lines(&answer)[0], "anneal node measurements accept n1");
+    // Its agent has got a token: no proof is required.
+    let contact = Contact { token: Some("t".to_owned()), ..Contact::default() };
+    assert_eq!(asked(&waits, &contact, Some("c1")).awaits.what, Awaited::Ramdisk);
+    // A run that began later has measured nothing yet.
+    waits.run.as_mut().unwrap().started_at = Timestamp(30);
+    assert_eq!(why(&waits).awaits.what, Awaited::Ramdisk);
+    let mut failed = Node { provision_state: ProvisionState::CleanFail, ..waits };
+    failed.run.as_mut().unwrap().cursor = Cursor::Done;
+    assert!(lines(&why(&failed)).contains(&"anneal node measurements accept n1".to_owned()));
 }

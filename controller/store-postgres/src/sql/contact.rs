@@ -8,7 +8,8 @@ use crate::document::{cell, decode, encode};
 use crate::failure::failed;
 use model::Catalogue;
 use model::agent::{Contact, UnsignedAgent};
-use model::boot::Boot;
+use model::boot::{Boot, BootNonce};
+use model::boot_proof::BootProof;
 use std::collections::BTreeMap;
 use store::{
     HeartbeatRecord, Noun, Result, ScriptFetch, ScriptGrant, StepKind, StoreError, TokenGrant, TokenRequest,
@@ -67,6 +68,23 @@ pub async fn fetch_script(
         write(change, node, &contact).await?;
     }
     Ok((grant, changed))
+}
+
+/// Whether it was stored.
+pub async fn record_proof(
+    change: &Change,
+    key: &DatabaseKey,
+    node: Uuid,
+    nonce: &BootNonce,
+    proof: BootProof,
+) -> Result<bool> {
+    let row = node::locked(change, key, node).await?;
+    let mut contact = locked(change, node).await?.unwrap_or_default();
+    let stored = store::contact::prove(&mut contact, row.run.as_ref(), nonce, proof);
+    if stored {
+        write(change, node, &contact).await?;
+    }
+    Ok(stored)
 }
 
 /// The row of the node is not touched: its contact has the token, or there is none to compare with.

@@ -6,7 +6,8 @@ use crate::node_cache::{Reading, bytes_of};
 use crate::writer::Change;
 use crate::written::Written;
 use model::agent::{Contact, UnsignedAgent};
-use model::boot::Boot;
+use model::boot::{Boot, BootNonce};
+use model::boot_proof::BootProof;
 use model::{Catalogue, Node, Run};
 use rusqlite::{Connection, params};
 use std::sync::Arc;
@@ -63,6 +64,22 @@ pub fn fetch_script(change: &mut Change<'_>, node: Uuid, fetch: &ScriptFetch) ->
         write(change, node, &contact)?;
     }
     Ok((grant, changed))
+}
+
+/// Whether it was stored.
+pub fn record_proof(
+    change: &mut Change<'_>,
+    node: Uuid,
+    nonce: &BootNonce,
+    proof: BootProof,
+) -> Result<bool> {
+    let run = run(change, node)?;
+    let mut contact = of_node(change, node)?;
+    let stored = store::contact::prove(&mut contact, run.as_ref(), nonce, proof);
+    if stored {
+        write(change, node, &contact)?;
+    }
+    Ok(stored)
 }
 
 pub fn record_heartbeat(

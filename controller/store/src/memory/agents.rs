@@ -6,6 +6,8 @@ use crate::contact;
 use crate::error::{Result, StoreError};
 use async_trait::async_trait;
 use model::agent::{Contact, UnsignedAgent};
+use model::boot::BootNonce;
+use model::boot_proof::BootProof;
 use uuid::Uuid;
 
 #[async_trait]
@@ -36,6 +38,12 @@ impl AgentStore for MemoryStore {
         };
         self.bell.ring(node);
         Ok(grant)
+    }
+
+    async fn record_proof(&self, node: Uuid, nonce: &BootNonce, proof: BootProof) -> Result<bool> {
+        let mut state = self.state();
+        let row = state.row(node)?;
+        Ok(contact::prove(&mut row.contact, row.node.run.as_ref(), nonce, proof))
     }
 
     async fn record_heartbeat(&self, node: Uuid, token: &str, beat: HeartbeatRecord) -> Result<()> {

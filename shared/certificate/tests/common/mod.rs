@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use certificate::{
-    Certificate, Controller, DiskBefore, Evidence, Finding, INSTALL_BOOTLOADER, NodeName, Place, PowerOff,
-    RequestSender, RetiredDisk, RunName, SigningKey, StepName, VERSION,
+    BootProof, Certificate, Controller, DiskBefore, Evidence, Finding, INSTALL_BOOTLOADER, NodeName, Place,
+    PowerOff, RequestSender, RetiredDisk, RunName, SigningKey, StepName, VERSION,
 };
 use serde_json::json;
 use std::sync::OnceLock;
@@ -107,6 +107,10 @@ pub fn certificate(evidence: Evidence) -> Certificate {
             site: Some("Frankfurt 2".to_owned()),
             within: Some("rack 12, unit 7".to_owned()),
             description: Some("build server".to_owned()),
+        }),
+        boot_proof: Some(BootProof {
+            quote_sha256: "4".repeat(64),
+            endorsement_key: format!("000b{}", "5".repeat(64)),
         }),
         run: RunName {
             id: "run".to_owned(),

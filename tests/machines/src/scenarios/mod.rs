@@ -40,6 +40,7 @@ mod rescue_login;
 pub mod resumed;
 mod secure_boot;
 mod sushy;
+mod tpm;
 mod tutorial;
 mod two_agents;
 mod unsigned_impostor;
@@ -95,6 +96,7 @@ static ALL: &[Scenario] = &[
     ("virtual_media_networks", virtual_media_networks::ABOUT, |stage| {
         Box::pin(virtual_media_networks::story(stage))
     }),
+    ("tpm", tpm::ABOUT, |stage| Box::pin(tpm::story(stage))),
     ("secure_boot", secure_boot::ABOUT, |stage| Box::pin(secure_boot::story(stage))),
     ("erase_under_lockdown", erase_under_lockdown::ABOUT, |stage| {
         Box::pin(erase_under_lockdown::story(stage))

@@ -109,6 +109,11 @@ fn of_ours(method: &str, path: &str) -> Option<Shape> {
     Some(match (method, path) {
         ("GET", "/v1/anneal/nodes/{ident}/erase_plan") => new().query(&["step"]).responds(200, object()),
         ("GET", "/v1/anneal/nodes/{ident}/disks") => new().responds(200, known_disks()),
+        ("GET", "/v1/anneal/nodes/{ident}/measurements") => new().responds(200, measurements()),
+        ("POST", "/v1/anneal/nodes/{ident}/measurements/accept") => {
+            new().body(closed(json!({"id": text()}), &["id"])).responds(200, measurements())
+        }
+        ("DELETE", "/v1/anneal/nodes/{ident}/measurements") => new().empty(204),
         ("GET", "/v1/anneal/nodes/{ident}/why") => new().responds(200, super::why::answer()),
         ("POST", "/v1/anneal/nodes/{ident}/disks/retire") => {
             let fields = json!({"disk": text(), "reason": text()});
@@ -133,6 +138,13 @@ fn known_disks() -> Value {
     let retired = closed(retired, &["serial", "wwn", "model", "reason", "retired_at"]);
     let list = |items: Value| json!({"type": "array", "items": items});
     closed(json!({"known": list(known), "retired": list(retired)}), &["known", "retired"])
+}
+
+/// The TPM of a node, what is recorded, and how the last boot differs.
+fn measurements() -> Value {
+    let nullable = || json!({"type": ["object", "null"]});
+    let members = ["tpm", "recorded", "changed"];
+    closed(json!({"tpm": nullable(), "recorded": nullable(), "changed": nullable()}), &members)
 }
 
 /// The body of a verb.

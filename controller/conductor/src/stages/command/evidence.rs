@@ -10,7 +10,8 @@ use crate::stages::view::View;
 use agent_protocol::deployment::{BootEntries, WrittenDisk};
 use agent_protocol::record::EraseReport;
 use certificate::{
-    Document, EVIDENCE, Evidence, Expected, INSTALL_BOOTLOADER, PublicKey, Refused, Signed, StepName,
+    BootProof, Document, EVIDENCE, Evidence, Expected, INSTALL_BOOTLOADER, PublicKey, Refused, Signed,
+    StepName,
 };
 use model::image::{PREPARE_INSTANCE_BOOT, WRITE_IMAGE, is_step};
 use model::run::Cursor;
@@ -177,5 +178,11 @@ fn judged(view: &View, key: &str, signed: &Value, succeeded: bool, result: &Valu
         required: view.settings.require_verification,
     };
     let evidence = certificate::judge(&signed, &key, &expected)?;
-    Ok(Proof { key, signed, evidence })
+    let proved = view.snapshot.contact.proof.as_ref();
+    let of_key = proved.filter(|proof| proof.evidence_key == key.to_string() && proof.boot_id == boot_id);
+    let boot = of_key.map(|proof| BootProof {
+        quote_sha256: proof.quote_sha256.clone(),
+        endorsement_key: proof.endorsement_key.clone(),
+    });
+    Ok(Proof { key, signed, evidence, boot })
 }
