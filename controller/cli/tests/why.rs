@@ -14,6 +14,7 @@ fn advised() -> Vec<Command> {
     let mut all: Vec<Command> = PowerTarget::ALL.map(Command::Power).into();
     all.push(Command::SetAgentKind("ironic-python-agent"));
     all.push(Command::RetireDisk("a 'b' $(c)".to_owned()));
+    all.push(Command::AcceptMeasurements);
     for state in ProvisionState::ALL {
         for flags in 0..8 {
             let mut node = Node::enrolled(Uuid::from_u128(7), "redfish", Timestamp(0));
@@ -54,7 +55,7 @@ fn every_advised_command_is_understood_and_asks_for_what_is_meant() {
     for command in all {
         let line = command.line("n1");
         let server = serve(|_, seen| {
-            let known = json!({"known": [], "retired": []});
+            let known = json!({"known": [], "retired": [], "changed": {"id": "m1", "differences": []}});
             (200, if seen.line.contains("/anneal/") { known } else { common::node("available", None) })
         });
         let given = words(&line);
@@ -85,6 +86,10 @@ fn every_advised_command_is_understood_and_asks_for_what_is_meant() {
             Command::RetireDisk(name) => {
                 assert_eq!(asked, "POST /v1/anneal/nodes/n1/disks/retire");
                 assert_eq!(body["disk"], name.as_str());
+            }
+            Command::AcceptMeasurements => {
+                assert_eq!(server.lines()[1], "POST /v1/anneal/nodes/n1/measurements/accept");
+                assert_eq!(server.body(1), json!({"id": "m1"}));
             }
         }
     }

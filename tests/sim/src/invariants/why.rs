@@ -32,6 +32,10 @@ fn refusal(node: &Node, command: &Command, policy: Policy, now: Timestamp) -> Op
         Command::UnsetRetired => (!node.retired).then(|| "it is not retired".to_owned()),
         Command::UnsetProtected => (!node.protected).then(|| "it is not protected".to_owned()),
         Command::SetAgentKind(_) => None,
+        Command::AcceptMeasurements => {
+            let waits = node.tpm.as_ref().is_some_and(|tpm| tpm.changed.is_some());
+            (!waits).then(|| "no measurements of it wait for that".to_owned())
+        }
         Command::RetireDisk(name) => {
             let known = node.disks.known.iter().any(|disk| disk.name() == name);
             (!known).then(|| format!("it has no disk {name}"))
