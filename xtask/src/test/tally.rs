@@ -129,11 +129,11 @@ impl Background {
 /// What a suite says of its failures: of libtest from `failures:` to the closing line; of ours the lines that begin with `FAIL`.
 fn reasons(printed: &[String]) -> impl Iterator<Item = &str> {
     let mut is_inside = false;
-    let told = printed.iter().map(String::as_str).filter(move |line| {
+    let said = printed.iter().map(String::as_str).filter(move |line| {
         is_inside = (is_inside || *line == "failures:") && !line.starts_with("test result: ");
         is_inside && !line.is_empty() || line.starts_with("FAIL")
     });
-    told.take(REPEATED)
+    said.take(REPEATED)
 }
 
 /// The counts of a closing line: libtest's `test result: ok. 3 passed; 0 failed; …`, or ours, `machines: 3 passed, 0 failed`.
@@ -170,7 +170,7 @@ mod tests {
         let printed = "test a ... ok\ntest b ... FAILED\n\nfailures:\n\n---- b stdout ----\nError: no\n\nfailures:\n    b\n\n\
                        test result: FAILED. 1 passed; 1 failed\nFAIL  lost_step: late (3.0 s)\nkill: 1 passed, 1 failed";
         let printed: Vec<String> = printed.lines().map(str::to_owned).collect();
-        let told: Vec<&str> = reasons(&printed).collect();
+        let said: Vec<&str> = reasons(&printed).collect();
         let wanted = [
             "failures:",
             "---- b stdout ----",
@@ -179,7 +179,7 @@ mod tests {
             "    b",
             "FAIL  lost_step: late (3.0 s)",
         ];
-        assert_eq!(told, wanted);
+        assert_eq!(said, wanted);
         let long = vec!["FAIL  x".to_owned(); 2 * REPEATED];
         assert_eq!(reasons(&long).count(), REPEATED);
     }

@@ -27,6 +27,7 @@ mod worker;
 pub use conductor::Conductor;
 
 use model::Timestamp;
+use pass::NAP;
 use places::{PlaceLimits, Places};
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,9 +40,6 @@ use tracing::Instrument;
 use uuid::Uuid;
 use worker::Worker;
 
-/// Shortest and longest sleep between two looks at what is due, whatever the store says: a hundred nodes that are
-/// at work must not spin the loop.
-const NAP: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(10));
 /// Longest sleep while a node is due: it is in a pass, which rings when it stores something, or its lease is held
 /// elsewhere.
 const NAP_WHILE_DUE: Duration = Duration::from_secs(1);

@@ -32,7 +32,7 @@ impl Conductor {
         match self.record(before, change, pass.held()?.lease).await {
             Err(failure @ StoreError::Failed { .. }) => {
                 let stored = self.read_after(failure, pass, Instant::now() + PATIENCE).await?.node;
-                // Nobody else writes so under this lease. If it was not stored, it is decided again.
+                // No other writer has this lease. If it was not stored, it is decided again.
                 if awaits_same_outcome(&stored, &wanted) {
                     Ok(stored)
                 } else {

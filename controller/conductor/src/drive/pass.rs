@@ -1,6 +1,5 @@
 //! One pass over a node: decide, act, store, until it sleeps.
 
-use super::NAP;
 use super::conductor::Conductor;
 use super::lease::HeldLease;
 use super::load::{needs_catalogue, needs_inventory};
@@ -9,8 +8,13 @@ use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::stages::{decide, may_be_unfenced};
 use model::history::StateAtEvent;
 use model::{Contact, Node, Timestamp};
+use std::time::Duration;
 use store::StoreError;
 use uuid::Uuid;
+
+/// Shortest and longest sleep between two looks at what is due, whatever the store says: a hundred nodes that are
+/// at work must not spin the loop.
+pub const NAP: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(10));
 
 /// Most changes that are stored in one write because each follows from the one before.
 const IN_ONE_WRITE: usize = 4;
