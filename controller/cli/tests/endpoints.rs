@@ -94,6 +94,8 @@ fn server() -> Server {
             body[list] = json!([]);
         }
         body["key"] = key.as_str().into();
+        // Measurements that wait to be accepted.
+        body["changed"] = json!({"id": "m1"});
         (200, if seen.line.contains("/steps") { json!([]) } else { body })
     })
 }
