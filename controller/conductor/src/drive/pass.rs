@@ -138,7 +138,8 @@ impl Conductor {
     async fn turns(&self, pass: &mut Pass) {
         let uuid = pass.node;
         loop {
-            match self.turn(pass).await {
+            // In a box: the futures of all passes would be as large as this one.
+            match Box::pin(self.turn(pass)).await {
                 Ok(true) => {}
                 Ok(false) => break,
                 // The API wrote meanwhile: look again, every action may be repeated.
@@ -189,12 +190,12 @@ impl Conductor {
                 let change = self.coalesce(&snapshot, *change).await?;
                 self.record(snapshot.node, change, pass.held()?.lease).await?
             }
-            Decision::Act(action) => self.perform(snapshot, &action, pass).await?,
+            Decision::Act(action) => Box::pin(self.perform(snapshot, &action, pass)).await?,
             Decision::Begin(change, action) => {
                 let change = attributed(&snapshot.node, *change);
                 let begun = self.record_begin(snapshot.node, change, pass).await?;
                 let snapshot = self.load(pass.node, Some(begun)).await?;
-                self.perform(snapshot, &action, pass).await?
+                Box::pin(self.perform(snapshot, &action, pass)).await?
             }
         };
         pass.known = Some(stored);
