@@ -119,8 +119,7 @@ fn without_core_dumps() -> nix::Result<()> {
 
 async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result<()> {
     state_dir::prepare(&config.state_dir)?;
-    let is_upgrade = operator_token::is_upgrade(&config);
-    let key = database_key::load_or_make(&config).await?;
+    let (is_upgrade, key) = (operator_token::is_upgrade(&config), database_key::load_or_make(&config).await?);
     let database = Database::open(&config, &key).await?;
     newest_epoch::check(&config.state_dir, &database).await?;
     let own_store = database.store();

@@ -10,9 +10,12 @@ use tpm::Prediction;
 /// Largest file that is read, in bytes: several times one.
 const LARGEST: u64 = 512 << 20;
 
+/// A prediction, and the version of the file that it is of.
+type Known = (Version, Arc<Prediction>);
+
 /// The newest prediction. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Predictions(Arc<Mutex<Option<(Version, Arc<Prediction>)>>>);
+pub struct Predictions(Arc<Mutex<Option<Known>>>);
 
 /// What changes when a file is replaced or written: its device, inode, bytes and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
