@@ -18,10 +18,10 @@ use model::{Contact, Node};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use store::{HeartbeatRecord, StoreError};
 use tokio::time::Instant;
+use tpm::Digest;
 use uuid::Uuid;
 
 /// What a heartbeat may hold.
@@ -254,7 +254,7 @@ fn is_proved(
     state: Option<&AgentState>,
 ) -> Result<(), &'static str> {
     let Some(proof) = &contact.proof else { return Ok(()) };
-    let digest = certificate.map(|certificate| hex(&Sha256::digest(certificate)));
+    let digest = certificate.map(|certificate| Digest::of(certificate).to_string());
     match digest {
         Some(digest) if digest != proof.tls_certificate => Err("another certificate"),
         None if contact.verify_ca.is_none() => Err("no certificate"),
@@ -265,10 +265,6 @@ fn is_proved(
         _ if state.is_none_or(|state| state.boot_id != proof.boot_id) => Err("another boot id"),
         _ => Ok(()),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// 400, and in the history of the node: another program than the one that was proved has its token.
