@@ -38,7 +38,7 @@ fn text(panic: &(dyn Any + Send)) -> String {
 }
 
 impl Conductor {
-    /// Count a panic of a pass; after too many give the run up. The lease is free afterwards.
+    /// Count a panic of a pass; after too many give the run up. The lease is free afterwards, unless it is to be kept.
     pub(super) async fn after_panic(&self, pass: &mut Pass, panics: &mut u32, panic: &str) {
         let node_uuid = pass.node;
         *panics += 1;
@@ -53,19 +53,29 @@ impl Conductor {
                 Err(panic) => tracing::error!(%node_uuid, panic, "storing that the run failed panicked"),
             }
         }
-        let Some(held) = pass.lease.take() else { return };
-        if let Err(panic) = caught(self.release_lease(held)).await {
+        if let Err(panic) = caught(self.release_settled(pass)).await {
             tracing::error!(%node_uuid, panic, "releasing the lease panicked; it will expire");
+        }
+    }
+
+    /// Release the lease, unless a call of the controller before may be under way: the controller that takes it next would not know of
+    /// the call.
+    async fn release_settled(&self, pass: &mut Pass) {
+        let settled = pass.lease.take_if(|held| held.unsettled_until(self.clock.now()).is_none());
+        if let Some(held) = settled {
+            self.release_lease(held).await;
         }
     }
 
     /// Store that the run failed with this text. Nothing is asked of the driver, which may be what panics.
     async fn give_up(&self, pass: &mut Pass, panic: &str) -> Result<(), StoreError> {
         loop {
-            // The lease may have run out meanwhile. Without one another controller drives the node.
-            let Some(held) = self.take_lease(pass.node).await? else { return Ok(()) };
-            let lease = held.lease;
-            pass.lease = Some(held);
+            match self.renew(pass).await {
+                // None was held, or it is lost. Without one another controller drives the node.
+                Err(StoreError::Stale(_)) => pass.lease = self.take_lease(pass.node).await?,
+                renewed => renewed?,
+            }
+            let Some(lease) = pass.lease.as_ref().map(|held| held.lease) else { return Ok(()) };
             let (node, contact) = self.store.look(pass.node, None).await?;
             let node = node.ok_or_else(|| StoreError::not_found(Noun::Node, pass.node))?;
             let abilities = Err("not asked for".to_owned());
