@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::args::Args;
-use crate::{deps, fault_points, image, package, sh};
+use crate::{deps, image, kill, package, sh};
 
 /// The parts, in the order of a run without `--part`.
 const PARTS: [&str; 16] = [
@@ -99,10 +99,11 @@ fn sim(options: &[String]) -> Result<()> {
 
 /// The controller killed at every write, then at every commit: leases and contact with agents too; with either store.
 fn kill() -> Result<()> {
-    let (program, kill) = fault_points::build()?;
+    sh::run(sh::cargo().args(kill::BUILD))?;
+    let bin_dir = sh::target_dir().join("debug");
     for store in ["sqlite", "postgres"] {
-        sh::run(fault_points::kill(&program, &kill).args(["--store", store]))?;
-        sh::run(fault_points::kill(&program, &kill).args(["--store", store, "--any"]))?;
+        sh::run(kill::command(&bin_dir).args(["--store", store]))?;
+        sh::run(kill::command(&bin_dir).args(["--store", store, "--any"]))?;
     }
     Ok(())
 }

@@ -296,7 +296,7 @@ mod tests {
             ("XX-001 | One. | superseded by issue 3: why", "superseded by issue 3"),
             ("XX-001 | One. | superseded by docs/nosuch.md: why", "superseded by docs/nosuch.md"),
             ("XX-001 | One. | differs: how, decision 0002", "no decision 0002"),
-            ("XX-001 | One. | tests: conductor::main::a", "XX-001: no test with a booted node"),
+            ("XX-001 | One. | tests: conductor-tests::a", "XX-001: no test with a booted node"),
             ("XX-001 | One. | tests: model::step::tests::nosuch", "no test model::step::tests::nosuch"),
             ("XX-001 | One. | tests: machines:nosuch", "no test machines:nosuch"),
         ] {

@@ -14,7 +14,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::args::Args;
-use crate::{axe, deps, fault_points, image, package, sh, specs};
+use crate::{axe, deps, image, kill, package, sh, specs};
 use binaries::Binary;
 use proof::{Extent, Proof};
 use ran::Listed;
@@ -103,13 +103,7 @@ pub fn run(mut args: Args) -> Result<()> {
 /// ```
 fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
     let bin_dir = sh::target_dir().join("debug");
-    let kill = if selection.has_heavy("kill") {
-        // Before the programs: it stands in the place of the real controller for a moment.
-        Some(tally.timed("build of the controller with fault points", fault_points::build)?)
-    } else {
-        None
-    };
-    if selection.has_heavy("machines") || selection.has_heavy("contract") {
+    if ["machines", "contract", "kill"].iter().any(|part| selection.has_heavy(part)) {
         deps::ensure(&[deps::IMAGE, deps::LAB, deps::JUDGES])?;
         tally.timed("build of the programs", || {
             sh::run(sh::cargo().args(["build", "--workspace", "--bins"]))
@@ -154,9 +148,9 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
     if selection.has_heavy("packages") {
         try_packages(selection, tally)?;
     }
-    if let Some((program, kill)) = kill {
-        tally.take("kill", fault_points::kill(&program, &kill).args(selection.filter()))?;
-        let mut on_postgresql = fault_points::kill(&program, &kill);
+    if selection.has_heavy("kill") {
+        tally.take("kill", kill::command(&bin_dir).args(selection.filter()))?;
+        let mut on_postgresql = kill::command(&bin_dir);
         on_postgresql.args(["--store", "postgres", "--every", KILLS_ON_POSTGRESQL]);
         tally.take("kill", on_postgresql.args(selection.filter()))?;
     }

@@ -163,4 +163,26 @@ mod tests {
         }
         assert!(names.below("kill:").any(|name| name == "whole_life"));
     }
+
+    /// A target may be left out by `test = false` only where it has no tests.
+    #[test]
+    fn no_test_lies_where_cargo_runs_none() {
+        let workspace = Workspace::read(&sh::root()).unwrap();
+        let mut left_out = 0;
+        for (krate, dir) in workspace.crates() {
+            let manifest: toml::Table = workspace.texts[&format!("{dir}/Cargo.toml")].parse().unwrap();
+            let is_left_out =
+                |target: &&toml::Value| target.get("test").and_then(toml::Value::as_bool) == Some(false);
+            let library = manifest.get("lib").filter(is_left_out).map(|_| "src/");
+            let programs = manifest.get("bin").and_then(toml::Value::as_array).into_iter().flatten();
+            let programs = programs.filter(is_left_out).filter_map(|program| program.get("path")?.as_str());
+            for place in library.into_iter().chain(programs) {
+                left_out += 1;
+                let found = workspace.below(dir).filter(|(path, _)| path.starts_with(place));
+                let found: Vec<_> = found.flat_map(|(_, text)| super::tests(text)).collect();
+                assert_eq!(found, [], "{krate}: {place}");
+            }
+        }
+        assert!(left_out > 10, "{left_out}");
+    }
 }

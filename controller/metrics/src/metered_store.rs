@@ -260,7 +260,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn it_is_the_store_that_it_measures() {
-        store::conformance::check(async || MeteredStore {
+        store_conformance::check(async || MeteredStore {
             store: Arc::new(MemoryStore::new()),
             counts: Arc::new(Counts::new()),
         })

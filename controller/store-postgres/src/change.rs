@@ -62,7 +62,7 @@ pub struct Change {
     rings: Vec<Ring>,
     last: Option<LastStatement>,
     /// Whether its commit is one that the fault points count.
-    #[cfg(feature = "fault-points")]
+    #[cfg(debug_assertions)]
     counts: std::sync::atomic::AtomicBool,
 }
 
@@ -92,7 +92,7 @@ impl Change {
             client: Some(client),
             rings: Vec::new(),
             last: None,
-            #[cfg(feature = "fault-points")]
+            #[cfg(debug_assertions)]
             counts: false.into(),
         };
         change.client()?.batch_execute(mode).await?;
@@ -116,7 +116,7 @@ impl Change {
     /// End with this statement; a transaction has one.
     pub fn end_with(&mut self, last: LastStatement) {
         debug_assert!(self.last.is_none(), "a transaction has one last statement");
-        #[cfg(feature = "fault-points")]
+        #[cfg(debug_assertions)]
         self.note(last.sql, true);
         self.last = Some(last);
     }
@@ -129,7 +129,7 @@ impl Change {
     /// The rows of a statement, which the connection keeps prepared.
     pub async fn query(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Failure> {
         let rows = rows(self.client()?, sql, params).await?;
-        #[cfg(feature = "fault-points")]
+        #[cfg(debug_assertions)]
         self.note(sql, !rows.is_empty());
         Ok(rows)
     }
@@ -144,13 +144,13 @@ impl Change {
         let client = self.client()?;
         let statement = client.prepare_cached(sql).await?;
         let changed = client.execute(&statement, params).await?;
-        #[cfg(feature = "fault-points")]
+        #[cfg(debug_assertions)]
         self.note(sql, changed > 0);
         Ok(changed)
     }
 
     /// A statement was executed that changed a row, or returned one.
-    #[cfg(feature = "fault-points")]
+    #[cfg(debug_assertions)]
     fn note(&self, sql: &str, did: bool) {
         if did && crate::fault::counts(sql) {
             self.counts.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -182,7 +182,7 @@ impl Change {
     /// Commit. The connection goes back to its pool if that succeeds: else the transaction may still be open.
     pub async fn commit(mut self) -> Commit {
         let Some(client) = self.client.take() else { return Commit::Undone(Failure::ended()) };
-        #[cfg(feature = "fault-points")]
+        #[cfg(debug_assertions)]
         let number = match self.counts.load(std::sync::atomic::Ordering::Relaxed) {
             true => Some(crate::fault::before_commit().await),
             false => None,
@@ -196,7 +196,7 @@ impl Change {
         }
         match committed {
             Ok(()) => {
-                #[cfg(feature = "fault-points")]
+                #[cfg(debug_assertions)]
                 number.inspect(|number| crate::fault::after_commit(*number));
                 Commit::Done
             }

@@ -23,7 +23,7 @@ mod discovery;
 mod document;
 mod events;
 mod failure;
-#[cfg(feature = "fault-points")]
+#[cfg(debug_assertions)]
 mod fault;
 mod import;
 mod listen;

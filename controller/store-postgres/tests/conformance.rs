@@ -7,7 +7,7 @@ use store_postgres::{DatabaseKey, PostgresStore, Settings};
 async fn postgres_store_conforms() {
     let server = Server::start(Durability::None);
     let key = DatabaseKey::generate().unwrap();
-    store::conformance::check(async || {
+    store_conformance::check(async || {
         PostgresStore::open(&Settings::at(&server.url(&server.create())), &key).await.unwrap()
     })
     .await;

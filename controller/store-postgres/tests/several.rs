@@ -7,12 +7,12 @@ use postgres_server::shared;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use store::conformance::certificate;
 use store::prelude::*;
 use store::{
     EventCursor, FieldValue, HeartbeatRecord, NodeField, NodeFilter, NodeQuery, ResourceWrite, StoreError,
     TokenGrant, TokenRequest, Unique,
 };
+use store_conformance::certificate;
 use store_postgres::{DatabaseKey, OpenError, PostgresStore, Settings};
 use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;

@@ -20,7 +20,7 @@ mod conductor;
 mod discovery;
 mod document;
 mod events;
-#[cfg(feature = "fault-points")]
+#[cfg(debug_assertions)]
 mod fault;
 mod functions;
 mod lock;

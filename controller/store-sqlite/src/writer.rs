@@ -155,7 +155,7 @@ impl Writer {
     ) -> std::io::Result<Self> {
         let (queue, calls) = mpsc::channel();
         let thread = std::thread::Builder::new().name(WRITER.to_owned()).spawn(move || {
-            #[cfg(feature = "fault-points")]
+            #[cfg(debug_assertions)]
             let connection = crate::fault::armed(connection);
             serve(connection, &calls, &cache, &bell);
             drop(lifetime);
@@ -289,12 +289,12 @@ fn commit(
             written.extend(wrote);
         }
     }
-    #[cfg(feature = "fault-points")]
+    #[cfg(debug_assertions)]
     crate::fault::before_commit();
     let published = cache.begin(written);
     transaction.commit()?;
     published.committed();
-    #[cfg(feature = "fault-points")]
+    #[cfg(debug_assertions)]
     crate::fault::after_commit();
     Ok(())
 }

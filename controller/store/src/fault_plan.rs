@@ -1,4 +1,4 @@
-//! Fault points, only with the feature `fault-points`, which no release has: the process dies by SIGKILL at the commit that the
+//! Fault points, only with debug assertions, which no release has: the process dies by SIGKILL at the commit that the
 //! environment names, so that a test sees what the next process makes of it (`tests/kill`). What it names is read here; each
 //! store counts its commits itself.
 //!

@@ -1,7 +1,7 @@
 //! What the controller stores, behind six traits by user: [`NodeStore`], [`AgentStore`], [`ResourceStore`], [`EventStore`],
 //! [`DiscoveryStore`] and [`ConductorStore`].
 //!
-//! Rules of every implementation (tested by [`conformance`]):
+//! Rules of every implementation (tested by the crate `store-conformance`):
 //! - A node is written only at the version it was read at; a stale write changes nothing
 //!   ([`StoreError::Stale`]). Its events are stored in its history and in the log of all nodes in the same transaction or not at all.
 //! - A node becomes AVAILABLE only with a basis ([`basis::check`]).
@@ -22,7 +22,6 @@ pub mod bell;
 pub mod certificate_log;
 pub mod clock;
 mod conductor;
-pub mod conformance;
 pub mod contact;
 mod discovery;
 mod error;
@@ -30,7 +29,7 @@ mod event_cursor;
 mod event_log;
 mod event_page;
 mod events;
-#[cfg(feature = "fault-points")]
+#[cfg(debug_assertions)]
 pub mod fault_plan;
 pub mod hello;
 pub mod history_limits;

@@ -71,7 +71,7 @@ pub fn lead(story: &'static Story, plan: &Plan<'_>) -> Result<Outcome> {
     let mut outcome = queue.outcome;
     outcome.writes = queue.end.map_or(0, |end| end - 1);
     if outcome.kills == 0 {
-        bail!("no controller was killed: was {} built with its fault points?", plan.setup.program.display());
+        bail!("no controller was killed: was {} built with debug assertions?", plan.setup.program.display());
     }
     // Of some writes none may be that one.
     if plan.every == 1 && !story.fragile.is_empty() && outcome.interrupted == 0 {

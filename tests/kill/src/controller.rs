@@ -33,7 +33,7 @@ boot_timeout_s = 60
 /// What a run starts.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup<'a> {
-    /// The controller, built with its fault points.
+    /// The controller, built with debug assertions: only then it has fault points.
     pub program: &'a Path,
     /// Where it stores.
     pub database: &'a Database,

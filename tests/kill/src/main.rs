@@ -34,8 +34,8 @@ use std::time::Instant;
 /// Kill the controller at every write.
 #[derive(Debug, Parser)]
 struct Options {
-    /// anneal-controller, built with the feature `fault-points`.
-    #[arg(long, default_value = "target/debug/fault-points/anneal-controller")]
+    /// anneal-controller, built with debug assertions.
+    #[arg(long, default_value = "target/debug/anneal-controller")]
     program: PathBuf,
     /// Only what has this in its name.
     #[arg(long, value_name = "TEXT", default_value = "")]

@@ -1,7 +1,7 @@
 //! What the simulated machine rooms of the tests share.
 //!
 //! ```text
-//!   conductor/tests/main/world   one node in virtual time, faults one by one     ┐
+//!   tests/conductor/src/world   one node in virtual time, faults one by one     ┐
 //!   tests/sim                    many nodes in virtual time, faults from a seed  ├─▶ Agent ─▶ agentd's registry
 //!   tests/bench, tests/kill      the real controller over real sockets           ┘     ▲
 //!                                                                                      └─ Work: what its steps do

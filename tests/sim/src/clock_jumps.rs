@@ -116,20 +116,3 @@ impl MachineState {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn jumps_come_from_a_stream_of_their_own() {
-        let hour = Duration::from_secs(3600);
-        let worlds: Vec<_> = (0..200).map(|seed| drawn(seed, hour)).collect();
-        assert_eq!(worlds[7], drawn(7, hour));
-        let (calm, jumps): (Vec<_>, Vec<_>) = worlds.iter().partition(|jumps| jumps.is_empty());
-        assert!(calm.len() > 60 && jumps.len() > 60);
-        let all = jumps.into_iter().flatten().collect::<Vec<_>>();
-        assert!(all.iter().any(|jump| jump.by > 1000) && all.iter().any(|jump| jump.by < -1000));
-        assert!(all.iter().all(|jump| jump.at < hour));
-    }
-}

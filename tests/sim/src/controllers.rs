@@ -247,30 +247,3 @@ impl World {
         self.changed();
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_other_seed_has_two_or_three_controllers() {
-        let worlds: Vec<_> = (0..200).map(Controllers::drawn).collect();
-        assert_eq!(worlds[7], Controllers::drawn(7));
-        let with = |count: usize| worlds.iter().filter(|world| world.ahead.len() == count).count();
-        assert!(with(0) > 60 && with(2) > 30 && with(3) > 30);
-        for what in [
-            Disturbance::Kill,
-            Disturbance::Stop,
-            Disturbance::Pause,
-            Disturbance::PauseInCall,
-            Disturbance::CutOff,
-            Disturbance::StoreGone,
-        ] {
-            assert!(
-                worlds.iter().flat_map(|world| &world.faults).any(|fault| fault.what == what),
-                "{what:?}"
-            );
-        }
-        assert!(worlds.iter().flat_map(|world| &world.faults).any(|fault| fault.lasts.is_none()));
-    }
-}

@@ -9,6 +9,7 @@ use crate::invariants::{end, watch_due};
 use crate::machine::Machine;
 use crate::rng::SimRng;
 use crate::storm;
+use crate::trace::Detail;
 use crate::user::{TRAITS, User};
 use crate::world::{Violation, World};
 use model::{ProvisionState, RunKind};
@@ -38,8 +39,8 @@ pub struct Outcome {
     pub faults: Faults,
     /// The first rule that did not hold.
     pub violation: Option<Violation>,
-    /// Hash of all stored writes.
-    pub hash: u64,
+    /// Hash of all stored writes, if they are hashed.
+    pub hash: Option<u64>,
     /// How many they were.
     pub writes: u64,
     /// How often the controller was killed.
@@ -63,14 +64,23 @@ pub fn run(seed: u64, nodes: Option<usize>, loud: bool) -> Outcome {
     run_with(seed, Controllers::drawn(seed), nodes, loud)
 }
 
-/// The same with these controllers.
+/// Run a seed, and hash what is stored.
+pub fn run_hashed(seed: u64) -> Outcome {
+    story_of(seed, Controllers::drawn(seed), None, Detail::Hash)
+}
+
+/// The same as [`run`] with these controllers.
 pub fn run_with(seed: u64, controllers: Controllers, nodes: Option<usize>, loud: bool) -> Outcome {
+    story_of(seed, controllers, nodes, Detail::printed(loud))
+}
+
+fn story_of(seed: u64, controllers: Controllers, nodes: Option<usize>, detail: Detail) -> Outcome {
     within(|| async move {
         let machines = |rng: &SimRng| {
             let drawn = usize::try_from(rng.number(1..5)).unwrap_or(1);
             (0..nodes.unwrap_or(drawn)).map(|index| Machine::drawn(rng, index)).collect()
         };
-        let world = World::with(seed, &controllers, machines, loud);
+        let world = World::with(seed, &controllers, machines, detail);
         let mut faults = Faults::drawn(&world.rng);
         faults.clock_jumps = clock_jumps::drawn(seed, faults.lasts);
         faults.controllers = controllers;

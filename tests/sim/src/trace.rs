@@ -1,4 +1,5 @@
-//! What happened: every stored write goes into one hash, and in a replay everything is printed.
+//! What happened: every stored write is counted, or goes into one hash where a test compares two worlds; in a replay everything is
+//! printed.
 //!
 //! Ids that the real code draws from the operating system (of runs, events, requests) differ from one run of a
 //! seed to the next, and so do the keys of agents and the digests of what they sign. They are only names: the hash
@@ -17,10 +18,28 @@ const ID: usize = 36;
 /// Hexadecimal digits of a key or a digest.
 const KEY: usize = 64;
 
+/// What becomes of the writes of a world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// They are counted.
+    Count,
+    /// They are counted and hashed, which takes a tenth of the time of the world.
+    Hash,
+    /// Everything that happens is printed.
+    Print,
+}
+
+impl Detail {
+    /// Of a world that is looked at, or only counted.
+    pub fn printed(loud: bool) -> Self {
+        if loud { Self::Print } else { Self::Count }
+    }
+}
+
 /// The trace of one world.
 pub struct Trace {
     clock: Arc<SimClock>,
-    loud: bool,
+    detail: Detail,
     sum: Mutex<Sum>,
 }
 
@@ -32,15 +51,20 @@ struct Sum {
 }
 
 impl Trace {
-    /// An empty trace; a `loud` one prints each line.
-    pub fn new(clock: Arc<SimClock>, loud: bool) -> Self {
+    /// An empty trace.
+    pub fn new(clock: Arc<SimClock>, detail: Detail) -> Self {
         let sum = Sum { hasher: DefaultHasher::new(), ids: HashMap::new(), writes: 0, bytes: Vec::new() };
-        Self { clock, loud, sum: Mutex::new(sum) }
+        Self { clock, detail, sum: Mutex::new(sum) }
+    }
+
+    /// Whether the writes are hashed.
+    pub fn hashes(&self) -> bool {
+        self.detail == Detail::Hash
     }
 
     /// Add a line; it is formatted only if the trace is used.
     pub fn note(&self, line: impl FnOnce() -> String) {
-        if self.loud {
+        if self.detail == Detail::Print {
             let stdout = std::io::stdout();
             // A closed pipe (`| head`) ends the printing and not the world.
             let _ = writeln!(stdout.lock(), "{:>10.3} {}", self.clock.seconds(), line());
@@ -51,11 +75,14 @@ impl Trace {
     pub fn write(&self, what: &impl Serialize) {
         let mut sum = held(&self.sum);
         let Sum { hasher, ids, writes, bytes } = &mut *sum;
+        *writes += 1;
+        if !self.hashes() {
+            return;
+        }
         bytes.clear();
         if let Err(error) = serde_json::to_writer(&mut *bytes, what) {
             bytes.extend(error.to_string().into_bytes());
         }
-        *writes += 1;
         let mut from = 0;
         let mut at = 0;
         while at < bytes.len() {
@@ -73,10 +100,10 @@ impl Trace {
         hasher.write(self.clock.seconds().to_bits().to_le_bytes().as_slice());
     }
 
-    /// The hash of all writes, and how many they were.
-    pub fn sum(&self) -> (u64, u64) {
+    /// The hash of all writes, if they are hashed, and how many they were.
+    pub fn sum(&self) -> (Option<u64>, u64) {
         let sum = held(&self.sum);
-        (sum.hasher.finish(), sum.writes)
+        (self.hashes().then(|| sum.hasher.finish()), sum.writes)
     }
 }
 

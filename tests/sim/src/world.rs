@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::http::{Answer, Request};
 use crate::machine::Machine;
 use crate::rng::SimRng;
-use crate::trace::Trace;
+use crate::trace::{Detail, Trace};
 use conductor::Settings;
 use model::Timestamp;
 use room::SimClock;
@@ -104,7 +104,7 @@ impl Delivery {
 impl World {
     /// A world in which no controller runs, with the machine of one that has a store of its own.
     pub fn new(seed: u64, machines: impl FnOnce(&SimRng) -> Vec<Machine>, loud: bool) -> Arc<Self> {
-        Self::with(seed, &Controllers::default(), machines, loud)
+        Self::with(seed, &Controllers::default(), machines, Detail::printed(loud))
     }
 
     /// A world in which no controller runs yet.
@@ -112,7 +112,7 @@ impl World {
         seed: u64,
         controllers: &Controllers,
         machines: impl FnOnce(&SimRng) -> Vec<Machine>,
-        loud: bool,
+        detail: Detail,
     ) -> Arc<Self> {
         let rng = SimRng::new(seed);
         let clock = Arc::new(SimClock::start());
@@ -121,7 +121,7 @@ impl World {
             |(index, ahead): (usize, &i64)| Arc::new(Host::new(index, Arc::new(clock.another(*ahead))));
         let hosts: Vec<_> = controllers.ahead.iter().enumerate().map(host).collect();
         Arc::new(Self {
-            trace: Trace::new(clock.clone(), loud),
+            trace: Trace::new(clock.clone(), detail),
             disk: Arc::new(if hosts.is_empty() { MemoryStore::new() } else { MemoryStore::shared() }),
             hosts: if hosts.is_empty() { vec![Arc::new(Host::new(0, clock.clone()))] } else { hosts },
             settled_since: Mutex::new(Instant::now()),

@@ -15,7 +15,7 @@ use fs_err as fs;
 use super::command::{Suite, TestCommand};
 use super::judge::{Verdict, judge};
 use super::tree::Tree;
-use crate::{fault_points, sh};
+use crate::{kill, sh};
 
 /// A build on two shared cores, the agent of the ramdisk with link-time optimization included.
 const BUILD_LIMIT: Duration = Duration::from_secs(1800);
@@ -98,7 +98,7 @@ impl Runner {
                 let target = target.iter().map(String::as_str);
                 vec![["test", "--no-run", "-p", package].into_iter().chain(target).collect()]
             }
-            Suite::Kill => vec![fault_points::BUILD.into(), fault_points::BUILD_KILL.into()],
+            Suite::Kill => vec![kill::BUILD.into()],
             Suite::Machines if image || !self.clean_image_built.get() => {
                 vec![programs(), vec!["xtask", "image"]]
             }
@@ -116,7 +116,7 @@ impl Runner {
                 run.args(["--", "--ignored"].iter().filter(|_| *ignored));
                 return Ok(run);
             }
-            Suite::Kill => fault_points::kill(&fault_points::keep(&bins)?, &bins.join("kill")),
+            Suite::Kill => kill::command(&bins),
             Suite::Machines => {
                 let mut run = Command::new(bins.join("machines"));
                 run.current_dir(self.tree.dir()).arg("--bin-dir").arg(&bins);

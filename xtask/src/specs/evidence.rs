@@ -5,7 +5,7 @@
 
 /// Tests on simulated machines, by the beginnings of their names.
 const SIMULATED: [&str; 6] = [
-    "conductor::main::",
+    "conductor-tests::",
     "sim::",
     "explore::",
     "kill:",
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_machine_is_booted_or_the_verdict_says_that_it_is_simulated() {
-        let (simulator, booted) = ("conductor::main::cleaning::it_runs", "machines:clean_uefi");
+        let (simulator, booted) = ("conductor-tests::cleaning::it_runs", "machines:clean_uefi");
         assert_eq!(said("Steps run.", &[simulator, booted], false), "");
         assert_eq!(said("Steps run.", &[simulator], true), "");
         assert!(said("Steps run.", &[simulator], false).contains("say \"simulated\""));
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_failure_is_no_evidence_for_a_success() {
         let failure =
-            ["conductor::main::steps::a_deployment_that_fails_shows_its_step", "machines:write_errors"];
+            ["conductor-tests::steps::a_deployment_that_fails_shows_its_step", "machines:write_errors"];
         assert!(said("The image is written.", &failure, false).contains("promises a success"));
         assert_eq!(said("The image is written.", &[failure[0], "machines:clean_uefi"], false), "");
         for text in

@@ -2,12 +2,12 @@
 
 use super::random::Random;
 use super::samples::{at, new_node};
-use crate::{FieldValue, NodeField, NodeFilter, NodeQuery, Place, Store};
 use model::{Basis, Node, PowerState, ProvisionState};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use store::{FieldValue, NodeField, NodeFilter, NodeQuery, Place, Store};
 use uuid::Uuid;
 
 /// Few, so that many nodes share one.
@@ -242,7 +242,7 @@ pub async fn pages_of_many_nodes<S: Store + 'static>(store: Arc<S>) {
     let query = NodeQuery { time_limit: Duration::ZERO, ..NodeQuery::first(1, slow) };
     match store.node_page(query).await {
         Ok(page) => assert_eq!(page.nodes, []),
-        Err(crate::StoreError::TooSlow(limit)) => assert_eq!(limit, Duration::ZERO),
+        Err(store::StoreError::TooSlow(limit)) => assert_eq!(limit, Duration::ZERO),
         Err(other) => panic!("{other:?}"),
     }
     assert_eq!(

@@ -1,12 +1,12 @@
 //! The log of events: every event of every committed write once, in an order in which the writes can have happened.
 
 use super::samples::{assert_stale, at, enrolled, event, new_node, new_port};
-use crate::{EventCursor, EventPage, KeptEvents, ResourceWrite, Store, StoreError};
 use model::history::Severity;
 use model::{Certificate, Event, EventKind, LoggedEvent, Node, ProvisionState, Resource, ResourceKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use store::{EventCursor, EventPage, KeptEvents, ResourceWrite, Store, StoreError};
 use uuid::Uuid;
 
 /// All events behind a cursor, read in pages of this size, and the cursor behind them.

@@ -1,11 +1,11 @@
 //! Certificates: stored with the write that they belong to or not at all, numbered without gaps, and never deleted.
 
 use super::samples::{assert_not_found, assert_stale, at, certificate, enrolled, event, rung};
-use crate::{Lease, Noun, Store};
 use certificate::Log;
 use model::Node;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use store::{Lease, Noun, Store};
 use uuid::Uuid;
 
 pub async fn one_comes_with_the_write<S: Store>(store: Arc<S>) {

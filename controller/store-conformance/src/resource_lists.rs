@@ -2,10 +2,10 @@
 
 use super::random::Random;
 use super::samples::{at, create, update};
-use crate::{FieldValue, NodeField, Place, ResourceField, ResourceFilter, ResourceQuery, Store};
 use model::{Node, Resource, ResourceKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use store::{FieldValue, NodeField, Place, ResourceField, ResourceFilter, ResourceQuery, Store};
 use uuid::Uuid;
 
 /// Few, so that many share one.

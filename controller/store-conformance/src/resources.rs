@@ -4,11 +4,11 @@ use super::samples::{
     assert_duplicate, assert_not_found, assert_stale, at, create, delete, enrolled, event, new_port, object,
     rung, update,
 };
-use crate::{Noun, ResourceWrite, Store, StoreError, Unique};
 use model::{Node, Resource, ResourceKind};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use store::{Noun, ResourceWrite, Store, StoreError, Unique};
 use uuid::Uuid;
 
 fn resource(kind: ResourceKind, name: &str, created: i64) -> Resource {

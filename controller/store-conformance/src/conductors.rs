@@ -1,9 +1,9 @@
 //! Reports of controllers.
 
 use super::samples::at;
-use crate::Store;
 use model::{AgentApi, ConductorReport};
 use std::sync::Arc;
+use store::Store;
 
 fn report(hostname: &str, reported: i64) -> ConductorReport {
     ConductorReport {

@@ -3,13 +3,13 @@
 use super::samples::{
     assert_duplicate, assert_not_found, assert_stale, at, create, enrolled, event, new_node, new_port, rung,
 };
-use crate::{NewNode, NodeChange, Noun, Store, StoreError, Unique, inventory};
 use model::discovery::{DiscoveredMachine, DiscoveryLimits, DiscoveryState, NotBooted, UnknownBoot};
 use model::{Inventory, Node, ResourceKind};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use store::{NewNode, NodeChange, Noun, Store, StoreError, Unique, inventory};
 use uuid::Uuid;
 
 const LIMITS: DiscoveryLimits =

@@ -1,11 +1,11 @@
 //! Values that the checks store, and what they expect of an outcome.
 
-use crate::{HeartbeatRecord, Noun, ResourceWrite, Store, StoreError, Unique};
 use model::agent::AgentKind;
 use model::history::Severity;
 use model::{Certificate, Cursor, Event, EventKind, Node, Resource, Run, RunKind, Timestamp};
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
+use store::{HeartbeatRecord, Noun, ResourceWrite, Store, StoreError, Unique};
 use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;
 
@@ -48,17 +48,17 @@ pub(super) fn new_port(node: Uuid, last: u8) -> Resource {
 }
 
 /// Store a new resource.
-pub(super) async fn create<S: Store>(store: &S, resource: Resource) -> crate::Result<Resource> {
+pub(super) async fn create<S: Store>(store: &S, resource: Resource) -> store::Result<Resource> {
     store.write_resource(ResourceWrite::Create(resource), None, vec![]).await
 }
 
 /// Write a resource at the version it carries.
-pub(super) async fn update<S: Store>(store: &S, resource: Resource) -> crate::Result<Resource> {
+pub(super) async fn update<S: Store>(store: &S, resource: Resource) -> store::Result<Resource> {
     store.write_resource(ResourceWrite::Update(resource), None, vec![]).await
 }
 
 /// Delete a resource at the version it carries.
-pub(super) async fn delete<S: Store>(store: &S, resource: &Resource) -> crate::Result<Resource> {
+pub(super) async fn delete<S: Store>(store: &S, resource: &Resource) -> store::Result<Resource> {
     store
         .write_resource(ResourceWrite::Delete(resource.kind, resource.uuid, resource.version), None, vec![])
         .await
@@ -84,7 +84,7 @@ pub(super) fn rung(ears: &mut UnboundedReceiver<Uuid>) -> BTreeSet<Uuid> {
 
 #[track_caller]
 pub(super) fn assert_not_found<T: std::fmt::Debug>(
-    outcome: crate::Result<T>,
+    outcome: store::Result<T>,
     expected: impl Into<Noun>,
     ident: impl ToString,
 ) {
@@ -97,7 +97,7 @@ pub(super) fn assert_not_found<T: std::fmt::Debug>(
 
 #[track_caller]
 pub(super) fn assert_duplicate<T: std::fmt::Debug>(
-    outcome: crate::Result<T>,
+    outcome: store::Result<T>,
     expected: Unique,
     value: impl ToString,
 ) {
@@ -109,7 +109,7 @@ pub(super) fn assert_duplicate<T: std::fmt::Debug>(
 }
 
 #[track_caller]
-pub(super) fn assert_stale<T: std::fmt::Debug>(outcome: crate::Result<T>, node: Uuid) {
+pub(super) fn assert_stale<T: std::fmt::Debug>(outcome: store::Result<T>, node: Uuid) {
     match outcome {
         Err(StoreError::Stale(stale)) => assert_eq!(stale, node),
         other => panic!("expected the write of node {node} to be stale, got {other:?}"),

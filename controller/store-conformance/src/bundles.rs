@@ -1,11 +1,11 @@
 //! Bundles: one of a name in a scope, and gone with the node that they were meant for.
 
 use super::samples::{assert_not_found, at, enrolled, event, object, rung};
-use crate::{EventCursor, Noun, Store};
 use model::{Bundle, LoggedEvent, Scope};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use store::{EventCursor, Noun, Store};
 use uuid::Uuid;
 
 fn bundle(name: &str, digit: char, scope: Scope) -> Bundle {

@@ -1,7 +1,10 @@
-//! The tests of the conductor, in one binary.
+//! The tests of the conductor. They are a crate of their own because the conductor is optimized for the simulation: its tests need that
+//! not, and would take a minute longer to compile.
 //!
 //! `world` is a machine room in one process: a node, its agent and its BMC in virtual time, for whole runs.
 //! `situation` is one node in one situation, for single decisions.
+
+#![cfg(test)]
 
 mod several;
 mod situation;

@@ -1,11 +1,11 @@
 //! Inventories: kept, bounded, heard.
 
 use super::samples::{assert_not_found, assert_stale, at, create, enrolled, event, new_port, rung, update};
-use crate::{Inspected, Lease, Noun, Store, StoreError, inventory};
 use model::{Inventory, Node, Resource, ResourceKind};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use store::{Inspected, Lease, Noun, Store, StoreError, inventory};
 use uuid::Uuid;
 
 fn found(n: i64, plugin_data: Value) -> Inventory {

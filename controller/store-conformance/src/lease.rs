@@ -1,11 +1,11 @@
 //! Leases and their fencing epochs.
 
 use super::samples::{assert_stale, at, enrolled, event, rung};
-use crate::{Lease, Store, TokenRequest};
 use model::{Catalogue, Cursor, Inventory, Run, RunKind, StepKind};
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use store::{Lease, Store, TokenRequest};
 
 pub async fn one_holder_at_a_time<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;

@@ -1,7 +1,6 @@
 //! Contact with agents: tokens, heartbeats, catalogues.
 
 use super::samples::{assert_stale, at, beat, enrolled, new_node, rung};
-use crate::{FetchSource, ScriptFetch, ScriptGrant, StepKind, Store, TokenGrant, TokenRequest};
 use mac::Mac;
 use model::agent::{AgentKind, AgentState, Contact, SecondAgent, UnsignedAgent};
 use model::boot::{Boot, BootNonce, BootStart};
@@ -9,6 +8,7 @@ use model::{Catalogue, CatalogueStep, Cursor, Run, RunKind};
 use serde_json::{Map, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use store::{FetchSource, ScriptFetch, ScriptGrant, StepKind, Store, TokenGrant, TokenRequest};
 
 pub async fn a_token_is_given_once<S: Store>(store: Arc<S>) {
     let node = enrolled(&*store, "one").await.uuid;
@@ -44,7 +44,7 @@ pub async fn a_medium_is_read_by_the_bmc<S: Store>(store: Arc<S>) {
     let read = |last: u8| ScriptFetch { by: FetchSource::Bmc, from: [192, 0, 2, last].into(), at: at(1) };
     let without = || TokenRequest::without_nonce("token", Some("boot"), at(2));
     let unread = store.contact(node).await.unwrap();
-    assert!(crate::contact::is_of_this_boot(&unread, None, true), "before it was read");
+    assert!(store::contact::is_of_this_boot(&unread, None, true), "before it was read");
     for last in [9, 8] {
         assert_eq!(store.fetch_script(node, read(last)).await.unwrap(), ScriptGrant::Given(nonce.clone()));
     }

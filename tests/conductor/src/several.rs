@@ -242,6 +242,28 @@ async fn a_node_whose_lease_is_kept_is_driven_when_it_is_due_and_when_its_bell_r
     assert_eq!(*world.unleased.lock().unwrap(), [] as [&str; 0]);
 }
 
+/// A controller that took the node next would not know of the call.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_kept_stays_so_when_a_pass_panics_and_when_the_node_is_given_up() {
+    let settings = Settings::default();
+    let (world, other, _running) = at_rest_after_a_death(settings.clone()).await;
+    let (now, begun) = (world.clock.now(), Instant::now());
+    *world.panics.lock().unwrap() = settings.max_attempts;
+    world.put(ProvisionState::Manageable, |node| node.next_wake_at = Some(now)).await;
+    let mut last = settings.max_attempts;
+    while !world.store.node(world.node).await.unwrap().maintenance {
+        assert_eq!(holder(&world).await.as_deref(), Some(other), "{last} panics are left");
+        last = *world.panics.lock().unwrap();
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(*world.panics.lock().unwrap(), 0);
+    assert!(begun.elapsed() < bmc::LONGEST_REQUEST, "the test looks while the lease is kept");
+    within_limit(async || holder(&world).await.is_none()).await;
+    let took = begun.elapsed();
+    let expected = bmc::LONGEST_REQUEST..bmc::LONGEST_REQUEST + Duration::from_secs(10);
+    assert!(expected.contains(&took), "{took:?}");
+}
+
 /// Where a run stands, and whether its controller may have died in a call that is not refused under a lost lease.
 #[test]
 fn the_row_says_where_no_bmc_was_called() {

@@ -1,12 +1,12 @@
 //! What a node's TPM proves of its boot: the proof in the contact, the TPM in the node.
 
 use super::samples::{at, enrolled};
-use crate::{Store, TokenGrant, TokenRequest};
 use model::boot::{Boot, BootNonce};
 use model::boot_proof::{BootProof, EndorsementKey, Measurement, Measurements, Register, TpmRecord};
 use model::{Cursor, Node};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use store::{Store, TokenGrant, TokenRequest};
 
 fn proof(boot_id: &str) -> BootProof {
     BootProof {

@@ -3,7 +3,7 @@
 //! ```text
 //! #[tokio::test(flavor = "multi_thread")]
 //! async fn conforms() {
-//!     store::conformance::check(async || MyStore::new()).await;
+//!     store_conformance::check(async || MyStore::new()).await;
 //! }
 //! ```
 //!
@@ -26,9 +26,9 @@ mod resources;
 mod samples;
 mod webhooks;
 
-use crate::Store;
 pub use samples::certificate;
 use std::sync::Arc;
+use store::Store;
 
 /// Run checks, each on a new store.
 macro_rules! run {
@@ -145,14 +145,4 @@ async fn check_what_belongs_to_them<S: Store + 'static>(make: impl AsyncFn() -> 
         lease::a_release_is_heard_by_those_who_wait,
         lease::all_instants_of_waiting_move_with_the_clock,
     );
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::memory::MemoryStore;
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn memory_store_conforms() {
-        super::check(async || MemoryStore::new()).await;
-    }
 }

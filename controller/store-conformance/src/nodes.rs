@@ -4,13 +4,13 @@ use super::samples::{
     assert_duplicate, assert_not_found, assert_stale, at, beat, create, enrolled, event, new_node, new_port,
     object, rung,
 };
-use crate::history_limits::MAX_EVENTS;
-use crate::{Noun, StepKind, Store, StoreError, TokenRequest, Unique};
 use model::agent::Contact;
 use model::{Basis, Catalogue, Event, Inventory, Node, ProvisionState, Resource, ResourceKind};
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use store::history_limits::MAX_EVENTS;
+use store::{Noun, StepKind, Store, StoreError, TokenRequest, Unique};
 use uuid::Uuid;
 
 pub async fn a_node_comes_back_whole<S: Store>(store: Arc<S>) {
@@ -104,7 +104,7 @@ pub async fn order_of_lists<S: Store>(store: Arc<S>) {
 }
 
 pub async fn a_node_becomes_available_only_with_a_basis<S: Store>(store: Arc<S>) {
-    let refused = |written: crate::Result<Node>| {
+    let refused = |written: store::Result<Node>| {
         let text = written.expect_err("no basis").to_string();
         assert!(text.contains("available without a basis"), "{text}");
     };

@@ -1,9 +1,9 @@
 //! Webhooks: one controller delivers at a time, and how far it got is stored with what was given up.
 
 use super::samples::{at, enrolled, event, new_node};
-use crate::{EventCursor, Store};
 use model::{DeadLetter, Delivery, LoggedEvent};
 use std::sync::Arc;
+use store::{EventCursor, Store};
 
 fn letter(event: &LoggedEvent, webhook: &str, place: u64) -> DeadLetter {
     let (webhook, error) = (webhook.to_owned(), "it answered with status 500".to_owned());
