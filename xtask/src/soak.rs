@@ -12,12 +12,13 @@ use crate::args::Args;
 use crate::{deps, image, kill, package, sh};
 
 /// The parts, in the order of a run without `--part`.
-const PARTS: [&str; 16] = [
+const PARTS: [&str; 17] = [
     "sim",
     "kill",
     "erase",
     "lab",
     "deploy",
+    "boot",
     "api",
     "clients",
     "hostile",
@@ -31,9 +32,9 @@ const PARTS: [&str; 16] = [
     "vendors",
 ];
 
-/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|api|clients|hostile|page|events|fleet|upgrade|package|mutants|quickstart|vendors] [--seed N]`,
+/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|boot|api|clients|hostile|page|events|fleet|upgrade|package|mutants|quickstart|vendors] [--seed N]`,
 /// with `--part sim` the options of `sim`, with `--part fleet` those of `anneal-fleet rounds`, with `--part upgrade` those of
-/// [`upgrade::run`], with `--part deploy` also `--times N` and `--filter NAME`, with `--part vendors` also `--trees DIR`, and with `--part mutants`
+/// [`upgrade::run`], with `--part deploy` also `--times N` and `--filter NAME`, with `--part boot` those of `machines`, with `--part vendors` also `--trees DIR`, and with `--part mutants`
 /// those of [`mutants::run`]
 pub fn run(mut args: Args) -> Result<()> {
     let Some(only) = args.option("--part")? else {
@@ -56,6 +57,9 @@ pub fn run(mut args: Args) -> Result<()> {
     if only == "deploy" {
         return deploy(&args.rest());
     }
+    if only == "boot" {
+        return boot(&args.rest());
+    }
     if only == "vendors" {
         let trees = args.option("--trees")?;
         args.finish()?;
@@ -74,6 +78,7 @@ fn part(name: &str, seed: Option<&str>) -> Result<()> {
         "erase" => erase(seed),
         "lab" => lab(seed),
         "deploy" => deploy(&seed_option()),
+        "boot" => boot(&seed_option()),
         "api" => api(seed),
         "clients" => clients(),
         "hostile" => hostile(seed),
@@ -140,11 +145,17 @@ fn deploy(options: &[String]) -> Result<()> {
     sh::run(machines().args(["--deployments", "--jobs", "2"]).args(times).args(options))
 }
 
+/// Ways to boot that are not in `cargo xtask test`.
+fn boot(options: &[String]) -> Result<()> {
+    let machines = machines(&[deps::BUILD, deps::IMAGE, deps::LAB])?;
+    sh::run(machines().arg("--boots").args(options))
+}
+
 /// Builds the programs and the image; the command that runs scenarios with them.
 fn machines(packages: &[&str]) -> Result<impl Fn() -> Command + use<>> {
     deps::ensure(packages)?;
     sh::run(sh::cargo().args(["build", "--workspace", "--bins"]))?;
-    image::build(None, None, false)?;
+    image::build_for_tests()?;
     let bins = sh::target_dir().join("debug");
     Ok(move || {
         let mut command = Command::new(bins.join("machines"));

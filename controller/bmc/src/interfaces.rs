@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use model::abilities::{Abilities, Inspect, Rescue};
+use model::boot_medium;
 use model::step::StepKind;
 
 use crate::declared::Declared;
@@ -55,8 +56,12 @@ const RAMDISK: Implementation =
     Implementation { name: model::ramdisk_deploy::RAMDISK, steps: ramdisk::STEPS };
 
 /// Boot interfaces of nodes with a Redfish BMC.
-const REDFISH_BOOT: &[Implementation] =
-    &[plain("ipxe"), plain(model::boot_medium::VIRTUAL_MEDIA), plain(model::boot_medium::HTTP_BOOT)];
+const REDFISH_BOOT: &[Implementation] = &[
+    plain(boot_medium::IPXE),
+    plain(boot_medium::HTTP_IPXE),
+    plain(boot_medium::VIRTUAL_MEDIA),
+    plain(boot_medium::HTTP_BOOT),
+];
 
 const fn of(name: &'static str, enabled: &'static [Implementation]) -> Interface {
     assert!(!enabled.is_empty(), "an interface has a default");
@@ -81,7 +86,7 @@ const REDFISH: &[Interface] = &[
 
 const IPMI: &[Interface] = &[
     of("bios", &[plain("no-bios")]),
-    of("boot", &[plain("ipxe")]),
+    of("boot", &[plain(boot_medium::IPXE)]),
     of("console", &[plain("no-console")]),
     of("deploy", &[DIRECT, CUSTOM_AGENT, RAMDISK]),
     of("firmware", &[plain("no-firmware")]),

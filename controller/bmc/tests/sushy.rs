@@ -23,7 +23,7 @@ use call::Node;
 use model::{Health, StepKind};
 use serde_json::{Value, json};
 use service::{Service, answer};
-use support::{Process, free_tcp_port, info, until_power};
+use support::{Process, info, until_power};
 
 const SYSTEM: &str = "27946b59-9e44-4fa7-8e91-f3527a1ef094";
 const PACKAGE: &str = "sushy-tools==2.2.0";
@@ -64,13 +64,12 @@ struct Sushy {
 async fn sushy(settings: &str, scheme: &str) -> Sushy {
     let program = emulator();
     let dir = tempfile::tempdir().unwrap();
-    let port = free_tcp_port();
     let config = dir.path().join("emulator.conf");
     let state = dir.path().display();
     fs::write(
         &config,
         format!(
-            "SUSHY_EMULATOR_LISTEN_IP = '127.0.0.1'\nSUSHY_EMULATOR_LISTEN_PORT = {port}\n\
+            "SUSHY_EMULATOR_LISTEN_IP = '127.0.0.1'\nSUSHY_EMULATOR_LISTEN_PORT = 0\n\
              SUSHY_EMULATOR_FAKE_DRIVER = True\nSUSHY_EMULATOR_STATE_DIR = '{state}'\n\
              SUSHY_EMULATOR_FAKE_SYSTEMS = [{{'uuid': '{SYSTEM}', 'name': 'n1', 'power_state': 'Off', \
              'external_notifier': False, 'nics': [{{'mac': '52:54:00:00:00:01', 'ip': '172.22.0.100'}}]}}]\n\
@@ -79,7 +78,8 @@ async fn sushy(settings: &str, scheme: &str) -> Sushy {
         .replace("{dir}", &dir.path().display().to_string()),
     )
     .unwrap();
-    let log = fs::File::create(dir.path().join("log")).unwrap();
+    let log_path = dir.path().join("log");
+    let log = fs::File::create(&log_path).unwrap();
     let mut process = Process::start(
         Command::new(program)
             .arg("--config")
@@ -90,12 +90,18 @@ async fn sushy(settings: &str, scheme: &str) -> Sushy {
             .env("PYTHONPATH", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/sushy")),
     );
     let deadline = Instant::now() + Duration::from_secs(60);
-    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+    // It says which port the system gave it: one that a test drew for it could be another's by then.
+    let says = format!("Running on {scheme}://");
+    let address = loop {
+        let log = fs::read_to_string(&log_path).unwrap();
+        if let Some(address) = log.lines().find_map(|line| line.split_once(&says)).map(|(_, address)| address.trim()) {
+            break format!("{scheme}://{address}");
+        }
         process.assert_running();
-        assert!(Instant::now() < deadline, "sushy-emulator does not listen");
+        assert!(Instant::now() < deadline, "sushy-emulator does not listen: {log}");
         tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    Sushy { _process: process, _dir: dir, address: format!("{scheme}://127.0.0.1:{port}") }
+    };
+    Sushy { _process: process, _dir: dir, address }
 }
 
 fn open(driver_info: Value) -> std::sync::Arc<dyn bmc::Bmc> {

@@ -138,7 +138,7 @@ impl LiveExecutor {
             }
             Action::ReadBootDevice => return Ok(Outcome::BootDevice(persistent(bmc.boot_device().await?))),
             Action::SetBootDevice => {
-                bmc.set_boot_device(BootDevice::Pxe, false, None).await?;
+                bmc.set_boot_device(network(node), false, None).await?;
                 return Ok(Outcome::Done);
             }
             Action::InsertMedium => {
@@ -243,6 +243,11 @@ fn persistent(setting: BootSetting) -> Option<PersistentBoot> {
     Some(PersistentBoot { device: device.as_str().to_owned(), mode })
 }
 
+/// What the firmware of a node that boots no medium boots from.
+fn network(node: &Node) -> BootDevice {
+    if boot_medium::is_http_ipxe(node) { BootDevice::UefiHttp } else { BootDevice::Pxe }
+}
+
 fn unknown(word: impl std::fmt::Display) -> BmcError {
     BmcError::new(ErrorKind::Unsupported, "", "set the boot device back", word.to_string())
 }
@@ -320,6 +325,23 @@ impl Executor for LiveExecutor {
             Action::CollectLogs(name) => {
                 self.collect_logs(&agents, contact, name).await.unwrap_or_else(Outcome::Failed)
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Timestamp;
+    use uuid::Uuid;
+
+    #[test]
+    fn the_boot_interface_says_how_the_firmware_boots_from_the_network() {
+        let mut node = Node::enrolled(Uuid::nil(), "redfish", Timestamp(0));
+        assert_eq!(network(&node), BootDevice::Pxe);
+        for (interface, device) in [("ipxe", BootDevice::Pxe), ("http-ipxe", BootDevice::UefiHttp)] {
+            node.interfaces.insert("boot_interface".to_owned(), interface.to_owned());
+            assert_eq!(network(&node), device, "{interface}");
         }
     }
 }

@@ -5,6 +5,10 @@ use crate::node::Node;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+/// Ironic's name of the boot interface of nodes that boot no medium: their firmware gets iPXE by PXE.
+pub const IPXE: &str = "ipxe";
+/// The same of nodes whose UEFI firmware gets iPXE by HTTP, from where DHCP says.
+pub const HTTP_IPXE: &str = "http-ipxe";
 /// Ironic's name of the boot interface of [`MediumKind::VirtualDrive`].
 pub const VIRTUAL_MEDIA: &str = "redfish-virtual-media";
 /// Ironic's name of the boot interface of [`MediumKind::HttpBoot`].
@@ -30,6 +34,11 @@ pub fn way(node: &Node) -> Option<MediumKind> {
         HTTP_BOOT => Some(MediumKind::HttpBoot),
         _ => None,
     }
+}
+
+/// Whether the firmware of the node is to boot from the network by HTTP, from where DHCP says, and not by PXE.
+pub fn is_http_ipxe(node: &Node) -> bool {
+    node.interfaces.get("boot_interface").is_some_and(|name| name == HTTP_IPXE)
 }
 
 /// What the names of all media of a node begin with: a BMC that shows it shows a medium of ours.

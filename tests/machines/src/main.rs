@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! machines --bin-dir target/debug --image image/out [--filter NAME] [--list] [--jobs 2] [--keep]
-//!          [--times 5] [--seed N] [--deployments]
+//!          [--times 5] [--seed N] [--deployments] [--boots]
 //! ```
 //!
 //! Every scenario has a network namespace, a controller on a state directory of its own, and QEMU nodes that
 //! boot the real ramdisk from it. One line each: `PASS name (seconds)` or `FAIL name: reason`, then where the
-//! logs are and how they end; a last line counts them. With `--deployments`, a table of deployments in their place. Exit code
-//! 1 when any failed. Needs root.
+//! logs are and how they end; a last line counts them. With `--deployments`, a table of deployments in their place; with
+//! `--boots`, the ways to boot that only the soak tries. Exit code 1 when any failed. Needs root.
 
 mod bmc;
 mod certificate;
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         if options.deployments {
             return deployments::all(&options);
         }
-        let chosen = scenarios::chosen(options.filter.as_deref())?;
+        let chosen = scenarios::chosen(options.filter.as_deref(), options.boots)?;
         if options.list {
             for (name, about, _) in chosen {
                 println!("{name:24} {about}");

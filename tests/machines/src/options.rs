@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 
 const USAGE: &str = "usage: machines [--bin-dir DIR] [--image DIR] [--filter NAME] [--list] [--jobs N] [--keep] [--times N] \
-     [--seed N] [--deployments]";
+     [--seed N] [--deployments] [--boots]";
 
 /// What was asked for.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub struct Options {
     pub filter: Option<String>,
     /// The table of deployments instead of the scenarios.
     pub deployments: bool,
+    /// The ways to boot that the soak tries, instead of the scenarios.
+    pub boots: bool,
     /// Print the names and run nothing.
     pub list: bool,
     /// How many run at once, at least 1.
@@ -42,6 +44,7 @@ impl Options {
             image: None,
             filter: None,
             deployments: false,
+            boots: false,
             list: false,
             // Each mostly waits: for firmware, a limit, a disk.
             jobs: 3,
@@ -65,6 +68,7 @@ impl Options {
                 "--times" => options.times = value()?.parse().context("--times")?,
                 "--seed" => options.seed = Some(value()?.parse().context("--seed")?),
                 "--deployments" => options.deployments = true,
+                "--boots" => options.boots = true,
                 "--list" => options.list = true,
                 "--keep" => options.keep = true,
                 _ => bail!("unknown argument {name:?}\n{USAGE}"),

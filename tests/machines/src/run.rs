@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::judges::{ironic, sushy};
 use crate::options::Options;
-use crate::scenarios::{Scenario, resumed};
+use crate::scenarios::{Scenario, resumed, virtual_media_killed};
 use crate::stage::Stage;
 
 /// Many times what the longest takes on a quiet machine.
@@ -110,6 +110,7 @@ fn play((name, _, story): &'static Scenario, stage: Stage) -> Result<()> {
     let repeats = match *name {
         name if name.ends_with("mid_erase") => stage.times,
         "resumed" => resumed::cuts(stage.times),
+        "virtual_media_killed" => virtual_media_killed::POINTS.into(),
         _ => 0,
     };
     let limit = LIMIT + LIMIT_EACH * u32::try_from(repeats)?;

@@ -8,7 +8,7 @@ use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use model::Node;
 use model::boot::AGENT_KIND;
-use model::boot_medium::{HTTP_BOOT, VIRTUAL_MEDIA};
+use model::boot_medium::{HTTP_BOOT, HTTP_IPXE, IPXE, VIRTUAL_MEDIA};
 use model::boot_proof::{self, REQUIRE_TPM};
 use model::fast_track;
 use model::image::{DIRECT, ImageError};
@@ -60,7 +60,7 @@ async fn with_way(entry: Value, call: &Call, node: &Node) -> Value {
             Ok(kind) => return json!({"result": true, "reason": identity(way, kind, &tpm)}),
             Err(reason) => return json!({"result": false, "reason": reason}),
         },
-        Some("ipxe") => {
+        Some(IPXE | HTTP_IPXE) => {
             "identity: a nonce in a boot script that one address gets; it travels in plain text on the nodes' network"
         }
         _ => return entry,

@@ -4,6 +4,7 @@
 use super::callers::{User, WITHOUT_ROLE, basic, strangers};
 use super::world::{ABSENT, CERTIFICATE, RESOURCE, RESOURCES, World, about_a_node};
 use crate::common::Answer;
+use crate::common::test_store::StoreKind;
 use agent_protocol::{NODE_HEADER, TOKEN_HEADER};
 use api::Auth;
 use api::auth::policy::{lesser, names};
@@ -126,12 +127,19 @@ async fn a_request_without_the_password_is_rejected_and_changes_nothing() {
     }
 }
 
+/// With PostgreSQL one of so many callers of an endpoint is tried: to make a world takes long there, and rights are decided above
+/// the store.
+const ONE_ON_POSTGRESQL: usize = 5;
+
 #[tokio::test]
 async fn each_role_has_ironics_access_and_no_more() {
-    for row in guarded() {
+    let is_tried = |number: usize| {
+        StoreKind::asked() != Some(StoreKind::Postgres) || number.is_multiple_of(ONE_ON_POSTGRESQL)
+    };
+    for (at, row) in guarded().enumerate() {
         let open = World::new(Auth::NoAuth).await;
         let all = open.call(&row, None).await;
-        for user in User::all() {
+        for (_, user) in User::all().enumerate().filter(|(number, _)| is_tried(at + number)) {
             let world = World::guarded().await;
             let before = world.api.everything().await;
             let what = format!("{} {} by {}", row.method, row.path, user.name());

@@ -1,7 +1,7 @@
 //! Child processes and conditions for the tests against outside judges.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use std::net::{TcpListener, UdpSocket};
+use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,10 +31,6 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-pub fn free_tcp_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 pub fn free_udp_port() -> u16 {

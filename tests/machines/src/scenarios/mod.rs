@@ -2,6 +2,7 @@
 
 mod apparent_configuration;
 mod bad_images;
+mod boots;
 mod bundle;
 mod clean_uefi;
 mod configdrive;
@@ -21,6 +22,7 @@ mod foreign_metadata;
 mod hold;
 mod hostile_bundles;
 mod http_boot;
+mod http_boot_dhcp;
 mod inspect_in_band;
 mod ipmi_sim;
 mod ironic_deploys;
@@ -46,6 +48,7 @@ mod two_agents;
 mod unsigned_impostor;
 mod vanishing_disk;
 mod virtual_media;
+pub mod virtual_media_killed;
 mod virtual_media_networks;
 mod write_errors;
 mod wrong_token;
@@ -92,17 +95,12 @@ static ALL: &[Scenario] = &[
     ("replace_ipa", replace_ipa::ABOUT, |stage| Box::pin(replace_ipa::story(stage))),
     ("ipmi_sim", ipmi_sim::ABOUT, |stage| Box::pin(ipmi_sim::story(stage))),
     ("virtual_media_uefi", virtual_media::UEFI, |stage| Box::pin(virtual_media::by_uefi(stage))),
-    ("virtual_media_bios", virtual_media::BIOS, |stage| Box::pin(virtual_media::by_bios(stage))),
-    ("virtual_media_networks", virtual_media_networks::ABOUT, |stage| {
-        Box::pin(virtual_media_networks::story(stage))
-    }),
     ("tpm", tpm::ABOUT, |stage| Box::pin(tpm::story(stage))),
     ("secure_boot", secure_boot::ABOUT, |stage| Box::pin(secure_boot::story(stage))),
     ("erase_under_lockdown", erase_under_lockdown::ABOUT, |stage| {
         Box::pin(erase_under_lockdown::story(stage))
     }),
     ("http_boot", http_boot::ABOUT, |stage| Box::pin(http_boot::story(stage))),
-    ("pxe_ipv6", pxe_ipv6::ABOUT, |stage| Box::pin(pxe_ipv6::story(stage))),
     ("clean_uefi", clean_uefi::ABOUT, |stage| Box::pin(clean_uefi::story(stage))),
     ("never_powered_off", never_powered_off::ABOUT, |stage| Box::pin(never_powered_off::story(stage))),
     ("apparent_configuration", apparent_configuration::ABOUT, |stage| {
@@ -126,13 +124,14 @@ static ALL: &[Scenario] = &[
     ("wrong_token", wrong_token::ABOUT, |stage| Box::pin(wrong_token::story(stage))),
 ];
 
-/// The scenarios with `filter` in their names.
+/// The scenarios with `filter` in their names, or those of them that try a way to boot in `cargo xtask soak --part boot`.
 ///
 /// # Errors
 /// When there is none.
-pub fn chosen(filter: Option<&str>) -> Result<Vec<&'static Scenario>> {
+pub fn chosen(filter: Option<&str>, boots: bool) -> Result<Vec<&'static Scenario>> {
     let filter = filter.unwrap_or_default();
-    let chosen: Vec<_> = ALL.iter().filter(|(name, ..)| name.contains(filter)).collect();
+    let table = if boots { boots::ALL } else { ALL };
+    let chosen: Vec<_> = table.iter().filter(|(name, ..)| name.contains(filter)).collect();
     ensure!(!chosen.is_empty(), "no scenario has {filter:?} in its name");
     Ok(chosen)
 }

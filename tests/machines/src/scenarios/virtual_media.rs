@@ -16,6 +16,7 @@ use crate::stage::{NO_METADATA, NODE, SETTINGS, SHORT, Stage, cleaned, enrol_red
 
 pub const UEFI: &str = "virtual media by UEFI, behind a router, with a static address and without DHCP";
 pub const BIOS: &str = "the same by BIOS, as a CD, by a BMC with other ways";
+pub const USB: &str = "the same by BIOS, as a USB drive";
 
 /// The node's.
 pub(super) const STATIC: Ipv4Addr = Ipv4Addr::new(172, 23, 0, 50);
@@ -41,6 +42,11 @@ pub async fn by_bios(stage: Stage) -> Result<()> {
         ..MediaQuirks::default()
     };
     story(stage, "an-route-b", Firmware::Bios, CdBus::Sata, quirks).await
+}
+
+pub async fn by_bios_from_usb(stage: Stage) -> Result<()> {
+    let quirks = MediaQuirks { sources: &["Cd", "UsbCd"], ..MediaQuirks::default() };
+    story(stage, "an-route-s", Firmware::Bios, CdBus::Usb, quirks).await
 }
 
 async fn story(
