@@ -4,7 +4,7 @@ use sim::controllers::{ControllerFault, Controllers, Disturbance};
 use sim::run::run_with;
 use std::time::Duration;
 
-const SEEDS: u64 = 12;
+const SEEDS: u64 = 30;
 /// How often the database is gone in the storm of a world, and for how many seconds: longer than a lease lasts, or shorter.
 const OUTAGES: u8 = 100;
 const LASTS: [u64; 3] = [1, 3, 14];
