@@ -94,7 +94,9 @@ async fn sushy(settings: &str, scheme: &str) -> Sushy {
     let says = format!("Running on {scheme}://");
     let address = loop {
         let log = fs::read_to_string(&log_path).unwrap();
-        if let Some(address) = log.lines().find_map(|line| line.split_once(&says)).map(|(_, address)| address.trim()) {
+        if let Some(address) =
+            log.lines().find_map(|line| line.split_once(&says)).map(|(_, address)| address.trim())
+        {
             break format!("{scheme}://{address}");
         }
         process.assert_running();
