@@ -1,5 +1,5 @@
-//! The tests of the conductor. They are a crate of their own because the conductor is optimized for the simulation: its tests need that
-//! not, and would take a minute longer to compile.
+//! The tests of the conductor. The conductor is optimized for the simulation, and in its crate its tests would be optimized with it, which
+//! takes a minute longer to compile (docs/decisions/0071).
 //!
 //! `world` is a machine room in one process: a node, its agent and its BMC in virtual time, for whole runs.
 //! `situation` is one node in one situation, for single decisions.

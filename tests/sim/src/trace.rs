@@ -23,7 +23,7 @@ const KEY: usize = 64;
 pub enum Detail {
     /// They are counted.
     Count,
-    /// They are counted and hashed, which takes a tenth of the time of the world.
+    /// They are counted and hashed.
     Hash,
     /// Everything that happens is printed.
     Print,
