@@ -122,7 +122,7 @@ fn erase(seed: Option<&str>) -> Result<()> {
 }
 
 /// Fifty kills of the controller and fifty power cuts at random moments of real erases, and twenty cuts of one erase that
-/// goes on from its checkpoint each time.
+/// goes on from its checkpoint each time. Then the scenarios for which `cargo xtask test` has no time.
 fn lab(seed: Option<&str>) -> Result<()> {
     /// Scenarios, their `--times` (`resumed` cuts at a fifth of it), and the seed that is taken without another: one
     /// that was seen to pass, so that a failure is news.
@@ -133,7 +133,7 @@ fn lab(seed: Option<&str>) -> Result<()> {
         let words = ["--filter", filter, "--times", times, "--seed", seed.unwrap_or(known)];
         sh::run(machines().args(words))?;
     }
-    Ok(())
+    sh::run(machines().args(["--table", "long"]))
 }
 
 /// Forty deployments, as a table: every pair of firmware, bus and format, ten power cuts, ten kills of the controller, mirrors
@@ -142,13 +142,13 @@ fn deploy(options: &[String]) -> Result<()> {
     let machines = machines(&[deps::BUILD, deps::UNIT, deps::IMAGE, deps::LAB])?;
     let times: &[&str] =
         if options.iter().any(|word| word.starts_with("--times")) { &[] } else { &["--times", "10"] };
-    sh::run(machines().args(["--deployments", "--jobs", "2"]).args(times).args(options))
+    sh::run(machines().args(["--table", "deployments", "--jobs", "2"]).args(times).args(options))
 }
 
 /// Ways to boot that are not in `cargo xtask test`.
 fn boot(options: &[String]) -> Result<()> {
     let machines = machines(&[deps::BUILD, deps::IMAGE, deps::LAB])?;
-    sh::run(machines().arg("--boots").args(options))
+    sh::run(machines().args(["--table", "boots"]).args(options))
 }
 
 /// Builds the programs and the image; the command that runs scenarios with them.

@@ -31,7 +31,7 @@ const NODES: [&str; 6] = ["--workspace", "--lib", "--test", "power", "--test", "
 const FAST_SEEDS: &str = "50";
 
 /// Seconds of each fuzzer; `cargo xtask fuzz` gives them ten minutes.
-const FUZZ_SECONDS: &str = "8";
+const FUZZ_SECONDS: &str = "5";
 
 /// What the tests of the API run with once more.
 const ON_POSTGRESQL: &[(&str, &str)] = &[("API_STORE", "postgres"), ("API_REQUESTS", "1000")];

@@ -351,6 +351,7 @@ fn run_view(run: &Run) -> Value {
         "index": run.index,
         "abort": run.abort,
         "interruptions": run.interruptions,
+        "resumes_from": run.resumes_from().map(|_| run.reached_now()),
         "replans": run.replans,
         "attempts": run.attempts,
         "logs": run.logs,

@@ -23,7 +23,7 @@ fn written(sql: &str) -> Option<&str> {
         false => sql.strip_prefix(*verb),
     };
     let rest = VERBS.iter().find_map(of)?;
-    rest.split([' ', '\n', '(']).next()
+    rest.split([' ', '\n', '(', ')']).next()
 }
 
 /// A transaction that counts is about to be committed; its number.

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! machines --bin-dir target/debug --image image/out [--filter NAME] [--list] [--jobs 2] [--keep]
-//!          [--times 5] [--seed N] [--deployments] [--boots]
+//!          [--times 2] [--seed N] [--table run|long|boots|deployments]
 //! ```
 //!
 //! Every scenario has a network namespace, a controller on a state directory of its own, and QEMU nodes that
 //! boot the real ramdisk from it. One line each: `PASS name (seconds)` or `FAIL name: reason`, then where the
-//! logs are and how they end; a last line counts them. With `--deployments`, a table of deployments in their place; with
-//! `--boots`, the ways to boot that only the soak tries. Exit code 1 when any failed. Needs root.
+//! logs are and how they end; a last line counts them. `--table` selects others, which only the soak tries. Exit code 1 when
+//! any failed. Needs root.
 
 mod bmc;
 mod certificate;
@@ -31,7 +31,7 @@ mod stage;
 
 use std::process::ExitCode;
 
-use options::Options;
+use options::{Options, Table};
 
 fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();
@@ -50,10 +50,10 @@ fn main() -> ExitCode {
         };
     }
     let outcome = Options::parse(words.into_iter()).and_then(|options| {
-        if options.deployments {
+        if options.table == Table::Deployments {
             return deployments::all(&options);
         }
-        let chosen = scenarios::chosen(options.filter.as_deref(), options.boots)?;
+        let chosen = scenarios::chosen(options.filter.as_deref(), options.table)?;
         if options.list {
             for (name, about, _) in chosen {
                 println!("{name:24} {about}");

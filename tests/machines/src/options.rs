@@ -5,7 +5,34 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 
 const USAGE: &str = "usage: machines [--bin-dir DIR] [--image DIR] [--filter NAME] [--list] [--jobs N] [--keep] [--times N] \
-     [--seed N] [--deployments] [--boots]";
+     [--seed N] [--table run|long|boots|deployments]";
+
+/// What is to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Table {
+    /// The scenarios of `cargo xtask test`.
+    Run,
+    /// The scenarios that only `cargo xtask soak --part lab` has time for.
+    Long,
+    /// The ways to boot that only `cargo xtask soak --part boot` tries.
+    Boots,
+    /// The table of deployments of `cargo xtask soak --part deploy`.
+    Deployments,
+}
+
+impl std::str::FromStr for Table {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Ok(match name {
+            "run" => Self::Run,
+            "long" => Self::Long,
+            "boots" => Self::Boots,
+            "deployments" => Self::Deployments,
+            _ => bail!("there is no table {name:?}"),
+        })
+    }
+}
 
 /// What was asked for.
 #[derive(Debug)]
@@ -16,17 +43,15 @@ pub struct Options {
     pub image: Option<PathBuf>,
     /// Only scenarios with this in their name.
     pub filter: Option<String>,
-    /// The table of deployments instead of the scenarios.
-    pub deployments: bool,
-    /// The ways to boot that the soak tries, instead of the scenarios.
-    pub boots: bool,
+    /// Which scenarios.
+    pub table: Table,
     /// Print the names and run nothing.
     pub list: bool,
     /// How many run at once, at least 1.
     pub jobs: usize,
     /// Keep the files of scenarios that passed too.
     pub keep: bool,
-    /// How often the `…_mid_erase` scenarios kill and cut, at least 1; with `--deployments`, how many of them are killed,
+    /// How often the `…_mid_erase` scenarios kill and cut, at least 1; with the table of deployments, how many of them are killed,
     /// and cut.
     pub times: u64,
     /// Names their moments; without it, others each time.
@@ -43,13 +68,12 @@ impl Options {
             bin_dir: None,
             image: None,
             filter: None,
-            deployments: false,
-            boots: false,
+            table: Table::Run,
             list: false,
             // Each mostly waits: for firmware, a limit, a disk.
             jobs: 3,
             keep: false,
-            times: 5,
+            times: 2,
             seed: None,
         };
         let mut words = words;
@@ -67,8 +91,7 @@ impl Options {
                 "--jobs" => options.jobs = value()?.parse().context("--jobs")?,
                 "--times" => options.times = value()?.parse().context("--times")?,
                 "--seed" => options.seed = Some(value()?.parse().context("--seed")?),
-                "--deployments" => options.deployments = true,
-                "--boots" => options.boots = true,
+                "--table" => options.table = value()?.parse().context("--table")?,
                 "--list" => options.list = true,
                 "--keep" => options.keep = true,
                 _ => bail!("unknown argument {name:?}\n{USAGE}"),
@@ -94,8 +117,8 @@ mod tests {
 
     #[test]
     fn both_spellings_of_a_value() {
-        let options = parse(&["--filter", "power", "--jobs=3", "--image=/"]).unwrap();
-        assert_eq!((options.filter.as_deref(), options.jobs), (Some("power"), 3));
+        let options = parse(&["--filter", "power", "--jobs=3", "--image=/", "--table=long"]).unwrap();
+        assert_eq!((options.filter.as_deref(), options.jobs, options.table), (Some("power"), 3, Table::Long));
         assert_eq!(options.image, Some("/".into()));
     }
 
@@ -106,6 +129,7 @@ mod tests {
             (&["--jobs", "0"], "--jobs"),
             (&["--times", "0"], "--times"),
             (&["--fliter", "x"], "--fliter"),
+            (&["--table", "boats"], "--table"),
         ] {
             assert!(parse(words).unwrap_err().to_string().contains(name));
         }

@@ -12,7 +12,7 @@ use lab::wait;
 use tokio::time::timeout;
 
 use crate::judges::{ironic, sushy};
-use crate::options::Options;
+use crate::options::{Options, Table};
 use crate::scenarios::{Scenario, resumed, virtual_media_killed};
 use crate::stage::Stage;
 
@@ -40,7 +40,7 @@ pub fn all(chosen: Vec<&'static Scenario>, options: &Options) -> Result<bool> {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                     let Some(scenario) = next else { break };
                     let begun = Instant::now();
-                    let (dir, outcome) = one(scenario, options.times, seed);
+                    let (dir, outcome) = one(scenario, options, seed);
                     let seconds = begun.elapsed().as_secs_f64();
                     let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
                     let _one_at_a_time = printing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,8 +84,9 @@ pub fn prepare(options: &Options) -> Result<u64> {
 }
 
 /// One scenario in its namespace and directory.
-fn one(scenario: &'static Scenario, times: u64, seed: u64) -> (Result<tempfile::TempDir>, Result<()>) {
-    in_directory(|dir| play(scenario, Stage { dir, times, seed }))
+fn one(scenario: &'static Scenario, options: &Options, seed: u64) -> (Result<tempfile::TempDir>, Result<()>) {
+    let (times, long) = (options.times, options.table == Table::Long);
+    in_directory(|dir| play(scenario, Stage { dir, times, seed, long }))
 }
 
 /// What happens in a directory of its own, and the directory.

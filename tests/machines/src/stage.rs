@@ -52,6 +52,8 @@ pub struct Stage {
     pub times: u64,
     /// Names the moments of it.
     pub seed: u64,
+    /// Every case is tried, not one of each kind.
+    pub long: bool,
 }
 
 impl Stage {

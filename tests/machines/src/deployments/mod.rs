@@ -1,4 +1,4 @@
-//! The table of deployments (`--deployments`, `cargo xtask soak --part deploy`): every pair of firmware, bus and format; power
+//! The table of deployments (`--table deployments`, `cargo xtask soak --part deploy`): every pair of firmware, bus and format; power
 //! cuts and kills of the controller at random moments; mirrors that do not behave; boot entries without room for one
 //! more; deployments that begin in the ramdisk of a cleaning.
 
@@ -80,7 +80,7 @@ fn one(number: usize, case: &Case, seed: u64, keep: bool) -> Row {
     let seed = seed.wrapping_add(number as u64);
     let (dir, outcome) = run::in_directory(|dir| {
         let namespace = format!("an-{}-{}", case.name, std::process::id());
-        let stage = Stage { dir, times: 1, seed };
+        let stage = Stage { dir, times: 1, seed, long: true };
         in_namespace(&namespace, || async {
             let story = played(case, stage);
             timeout(LIMIT, story).await.unwrap_or_else(|_| bail!("not over within {} s", LIMIT.as_secs()))

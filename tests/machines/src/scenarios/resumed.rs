@@ -7,8 +7,8 @@ use lab::wait;
 use std::time::Duration;
 
 use crate::certificate::{fetched, verify};
-use crate::node::{count, erasing, history};
-use crate::stage::{ERASE, LONG, NO_METADATA, NODE, Stage, cleaned, full_speed, manageable};
+use crate::node::{Node, count, erasing, history};
+use crate::stage::{ERASE, LONG, NO_METADATA, NODE, SHORT, Stage, cleaned, full_speed, manageable};
 
 pub const ABOUT: &str =
     "power lost in a long overwrite: it goes on from its checkpoint, and its certificate holds on a desk";
@@ -43,6 +43,14 @@ pub async fn story(stage: Stage) -> Result<()> {
         let share = wanted as f64 / size as f64;
         let seen = erasing(&site.controller, NODE, "LONG", share, LONG).await;
         let (_, progress) = seen.with_context(|| format!("before cut {cut}"))?;
+        // Progress comes in heartbeats, checkpoints when the agent is asked.
+        let kept = wanted / CHECKPOINT * CHECKPOINT;
+        wait::until("the controller to have the checkpoint", SHORT, || async {
+            let node = Node::now(&site.controller, NODE).await?;
+            Ok((node.anneal()["run"]["resumes_from"].as_u64() >= Some(kept)).then_some(()))
+        })
+        .await
+        .with_context(|| format!("before cut {cut}"))?;
         moments.pass(ANY_TIME).await;
         node.machine.power_off().await?;
         // At least one checkpoint more than now.
