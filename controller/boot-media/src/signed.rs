@@ -54,9 +54,10 @@ pub fn arguments(pins: &[String], more: &str) -> Result<String, TemplateError> {
 
 /// Says that the machine is the agent's.
 pub const RAMDISK: &str = "anneal.ramdisk";
-/// Arguments of every ramdisk. The first two save seconds of boot time; the last restarts a ramdisk whose init died instead of
-/// leaving the node hung.
-pub const KERNEL: &str = "cryptomgr.notests random.trust_cpu=on panic=-1";
+/// Arguments of every ramdisk. The first two save seconds of boot time. As ramfs, the root may take more than half of what memory
+/// the firmware leaves to the kernel at first: of 256 MiB, OVMF keeps up to half until the ramdisk is unpacked. The last restarts
+/// a ramdisk whose init died instead of leaving the node hung.
+pub const KERNEL: &str = "cryptomgr.notests random.trust_cpu=on rootfstype=ramfs panic=-1";
 
 /// How many bytes from the beginning of a signed program [`obeyed`] needs.
 pub const HEAD: u64 = 1 << 20;

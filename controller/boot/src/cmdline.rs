@@ -147,7 +147,7 @@ mod tests {
             ramdisk_cmdline(&full).unwrap(),
             format!(
                 "ipa-api-url=https://10.9.0.1:6385 anneal.pin=sha256:{} anneal.boot-nonce=c0ffee anneal.ramdisk quiet \
-                 cryptomgr.notests random.trust_cpu=on panic=-1 console=tty0 console=ttyS0,115200 ipa-debug=1",
+                 cryptomgr.notests random.trust_cpu=on rootfstype=ramfs panic=-1 console=tty0 console=ttyS0,115200 ipa-debug=1",
                 "ab".repeat(32)
             )
         );
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(
             ramdisk_cmdline(&insecure).unwrap(),
             "ipa-api-url=https://10.9.0.1:6385 ipa-insecure=1 anneal.ramdisk \
-             cryptomgr.notests random.trust_cpu=on panic=-1"
+             cryptomgr.notests random.trust_cpu=on rootfstype=ramfs panic=-1"
         );
     }
 

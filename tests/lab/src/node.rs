@@ -76,7 +76,7 @@ pub struct NodeSpec {
 }
 
 impl NodeSpec {
-    /// A node with 256 MiB, or 384 MiB with UEFI, and no disks. Its directory is made.
+    /// A node with 256 MiB and no disks. Its directory is made.
     ///
     /// # Errors
     /// When the directory cannot be made, or is too long a path for a socket in it (107 bytes, `unix(7)`).
@@ -92,11 +92,7 @@ impl NodeSpec {
         let spec = Self {
             name: name.to_owned(),
             firmware,
-            memory_mib: match firmware {
-                Firmware::Bios => 256,
-                // OVMF keeps up to 128 MiB until the ramdisk is unpacked, which takes at most half of the rest.
-                Firmware::Uefi | Firmware::UefiIpxeRom => 384,
-            },
+            memory_mib: 256,
             mac: mac.to_owned(),
             tap: tap.to_owned(),
             trunk: Vec::new(),
