@@ -5,6 +5,7 @@ mod lanes;
 mod proof;
 mod ran;
 mod room;
+mod spent;
 mod tally;
 
 use std::path::Path;
@@ -88,7 +89,7 @@ pub fn run(mut args: Args) -> Result<()> {
     room::ensure()?;
     deps::ensure(&[deps::BUILD, deps::UNIT])?;
     run_parts(&selection, &mut tally)?;
-    println!("longest:");
+    println!("longest, and what they took of the processors:");
     tally.longest().for_each(|line| println!("{line}"));
     conclude(&selection, &tally, begun)
 }

@@ -2,9 +2,9 @@
 
 use crate::controller::Controller;
 use crate::machines::States;
-use anyhow::{Context, Result, ensure};
-use reqwest::Method;
-use serde_json::json;
+use anyhow::{Context, Result, bail};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +14,8 @@ use tokio::task::JoinSet;
 
 /// Between two bytes of the answer of a slow BMC.
 const DRIP: Duration = Duration::from_millis(500);
+/// How often a request is sent whose connection is closed.
+const TRIES: u8 = 5;
 const SYSTEM: &str = "/redfish/v1/Systems/1";
 
 /// BMC `number` and its node, which an operator asks to manage again and again, until it is dropped.
@@ -27,8 +29,7 @@ pub async fn run(number: u16, controller: Arc<Controller>, mut states: States) -
     let _serving = serve(listener, number.is_multiple_of(2));
     let info = json!({ "redfish_address": format!("http://{bmc}"), "redfish_system_id": SYSTEM });
     let node = json!({ "driver": "redfish", "driver_info": info });
-    let (status, node) = controller.api.send(&Method::POST, "/v1/nodes", Some(&node)).await?;
-    ensure!(status == 201, "{status} {node}");
+    let node = created(&controller, &node).await?;
     let uuid = node["uuid"].as_str().context("a new node has a UUID")?;
     loop {
         controller.of_silent_bmcs.provision(uuid, "manage").await?;
@@ -39,6 +40,21 @@ pub async fn run(number: u16, controller: Arc<Controller>, mut states: States) -
         };
         states.wait_for(at("verifying")).await?;
         states.wait_for(at("enroll")).await?;
+    }
+}
+
+/// Creates a node. On a machine so busy that the request comes long after its connection, that was closed for others, which the hostile
+/// clients open by the hundred: then it is sent again.
+async fn created(controller: &Controller, node: &Value) -> Result<Value> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match controller.api.send(&Method::POST, "/v1/nodes", Some(node)).await {
+            Ok((StatusCode::CREATED, node)) => return Ok(node),
+            Ok((status, answer)) => bail!("{status} {answer}"),
+            Err(error) if tries == TRIES => return Err(error),
+            Err(_) => {}
+        }
     }
 }
 

@@ -14,12 +14,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use fs_err as fs;
 
 use super::binaries::Binary;
+use super::spent::{self, Spent};
 use super::tally::Tally;
 use crate::sh;
 
@@ -48,7 +49,7 @@ struct Ended {
     name: String,
     status: Result<ExitStatus>,
     log: PathBuf,
-    took: Duration,
+    spent: Spent,
 }
 
 /// Runs every binary, shows what each printed when it has ended, and counts it. Returns whether all succeeded.
@@ -67,9 +68,9 @@ pub fn run(binaries: &[Binary], env: &[(&str, &str)], tally: &mut Tally) -> Resu
         }
         drop(sender);
         let mut all = true;
-        for Ended { name, status, log, took } in ended {
-            println!("\n     Running {name} ({:.1} s)", took.as_secs_f64());
-            tally.note_time(&name, took);
+        for Ended { name, status, log, spent } in ended {
+            println!("\n     Running {name} ({:.1} s)", spent.time.as_secs_f64());
+            tally.note(&name, spent);
             let printed = fs::read(&log)?;
             let printed = String::from_utf8_lossy(&printed);
             all &= tally.read(&name, printed.lines().map(|line| Ok(line.to_owned())), || status)?;
@@ -98,10 +99,12 @@ fn drain(queue: &Mutex<VecDeque<&Binary>>, env: &[(&str, &str)], logs: &Path, en
         let next = queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop_front();
         let Some(binary) = next else { return };
         let log = logs.join(format!("{}.log", binary.name().replace("::", ".")));
-        let begun = Instant::now();
-        let status = start(binary, env, &log);
-        let (name, took) = (binary.name(), begun.elapsed());
-        if ended.send(Ended { name, status, log, took }).is_err() {
+        let name = binary.name();
+        let (status, spent) = match run_one(binary, env, &log) {
+            Ok((status, spent)) => (Ok(status), spent),
+            Err(error) => (Err(error), Spent::default()),
+        };
+        if ended.send(Ended { name, status, log, spent }).is_err() {
             return;
         }
     }
@@ -109,13 +112,15 @@ fn drain(queue: &Mutex<VecDeque<&Binary>>, env: &[(&str, &str)], logs: &Path, en
 
 /// Runs one binary as cargo would. Its output goes to a file: a pipe would stay open as long as any process that a test
 /// left behind.
-fn start(binary: &Binary, env: &[(&str, &str)], log: &Path) -> Result<ExitStatus> {
+fn run_one(binary: &Binary, env: &[(&str, &str)], log: &Path) -> Result<(ExitStatus, Spent)> {
     let out = File::create(log).with_context(|| log.display().to_string())?;
     let errors = out.try_clone()?;
     let mut command = Command::new(&binary.executable);
     command.current_dir(&binary.package).env("CARGO_MANIFEST_DIR", &binary.package);
     command.envs(env.iter().chain(binary.env).copied()).stdout(out).stderr(errors);
-    command.status().with_context(|| format!("cannot start {}", binary.executable))
+    let begun = Instant::now();
+    let mut child = command.spawn().with_context(|| format!("cannot start {}", binary.executable))?;
+    spent::until_end(&mut child, begun)
 }
 
 #[cfg(test)]
@@ -150,10 +155,11 @@ mod tests {
         let (shown, failing) = (dir.path().join("env.log"), dir.path().join("false.log"));
         let program = |name: &str| Binary { executable: name.to_owned(), ..binary("x::") };
         // `env` prints what it was started with.
-        assert!(start(&program("env"), &[("SIM_SEEDS", "50")], &shown).unwrap().success());
+        let (status, _) = run_one(&program("env"), &[("SIM_SEEDS", "50")], &shown).unwrap();
+        assert!(status.success());
         let shown = fs::read_to_string(&shown).unwrap();
         assert!(shown.contains("SIM_SEEDS=50\n") && shown.contains("CARGO_MANIFEST_DIR="), "{shown}");
-        assert!(!start(&program("false"), &[], &failing).unwrap().success());
-        assert!(start(&program("no-such-program"), &[], &failing).is_err());
+        assert!(!run_one(&program("false"), &[], &failing).unwrap().0.success());
+        assert!(run_one(&program("no-such-program"), &[], &failing).is_err());
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 
 use super::ran::Ran;
+use super::spent::{self, Spent};
 
 /// How many of the longest parts a run lists at its end.
 const LONGEST: usize = 15;
@@ -23,7 +24,7 @@ pub struct Tally {
     /// For each part that failed one line, and behind it what it says of that.
     pub failures: Vec<String>,
     pub ran: Ran,
-    times: Vec<(String, Duration)>,
+    times: Vec<(String, Spent)>,
 }
 
 impl Tally {
@@ -33,8 +34,13 @@ impl Tally {
         let mut child =
             command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {command:?}"))?;
         let lines = BufReader::new(child.stdout.take().context("no pipe")?).lines();
-        let succeeded = self.read(name, lines, || Ok(child.wait()?));
-        self.note_time(name, begun.elapsed());
+        let mut spent = Spent::default();
+        let succeeded = self.read(name, lines, || {
+            let status;
+            (status, spent) = spent::until_end(&mut child, begun)?;
+            Ok(status)
+        });
+        self.note(name, spent);
         succeeded
     }
 
@@ -82,26 +88,30 @@ impl Tally {
     pub fn timed<T>(&mut self, name: &str, part: impl FnOnce() -> Result<T>) -> Result<T> {
         let begun = Instant::now();
         let done = part();
-        self.note_time(name, begun.elapsed());
+        self.note(name, Spent { time: begun.elapsed(), processor: None });
         done
     }
 
-    /// Notes how long a part of the run took.
-    pub fn note_time(&mut self, name: &str, took: Duration) {
-        self.times.push((name.to_owned(), took));
+    /// Notes what a part of the run took.
+    pub fn note(&mut self, name: &str, spent: Spent) {
+        self.times.push((name.to_owned(), spent));
     }
 
     /// The parts that took longest, longest first, one line each.
     pub fn longest(&self) -> impl Iterator<Item = String> {
         let mut times = self.times.clone();
-        times.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        times.into_iter().take(LONGEST).map(|(name, took)| format!("{:6.1} s  {name}", took.as_secs_f64()))
+        times.sort_by(|a, b| b.1.time.cmp(&a.1.time).then_with(|| a.0.cmp(&b.0)));
+        times.into_iter().take(LONGEST).map(|(name, Spent { time, processor })| {
+            let processor = processor.map_or(String::new(), |spent| format!("{:.1} s", spent.as_secs_f64()));
+            format!("{:6.1} s {processor:>8}  {name}", time.as_secs_f64())
+        })
     }
 }
 
 /// A suite that runs next to others. Its output is kept until [`Background::end`] shows it.
 pub struct Background {
     child: Child,
+    begun: Instant,
     printed: JoinHandle<std::io::Result<(Vec<String>, Duration)>>,
 }
 
@@ -112,16 +122,22 @@ impl Background {
             command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {command:?}"))?;
         let lines = BufReader::new(child.stdout.take().context("no pipe")?).lines();
         let printed = std::thread::spawn(move || Ok((lines.collect::<Result<_, _>>()?, begun.elapsed())));
-        Ok(Self { child, printed })
+        Ok(Self { child, begun, printed })
     }
 
     /// Waits for the suite to end, shows and counts its output. Returns the names of the scenarios that failed.
     pub fn end(mut self, name: &str, tally: &mut Tally) -> Result<Vec<String>> {
         let (printed, took) = self.printed.join().map_err(|_| anyhow!("the reader of {name} panicked"))??;
-        tally.note_time(name, took);
         let lost = printed.iter().filter_map(|line| line.strip_prefix("FAIL  ")?.split(' ').next());
         let lost = lost.map(str::to_owned).collect();
-        tally.read(name, printed.into_iter().map(Ok), || Ok(self.child.wait()?))?;
+        let mut processor = None;
+        tally.read(name, printed.into_iter().map(Ok), || {
+            let (status, spent) = spent::until_end(&mut self.child, self.begun)?;
+            processor = spent.processor;
+            Ok(status)
+        })?;
+        // It may have ended long before somebody waited for it.
+        tally.note(name, Spent { time: took, processor });
         Ok(lost)
     }
 }
@@ -188,8 +204,10 @@ mod tests {
     fn the_longest_parts_come_first() {
         let mut tally = Tally::default();
         for (name, seconds) in [("a", 2), ("b", 5), ("c", 2)] {
-            tally.note_time(name, Duration::from_secs(seconds));
+            let time = Duration::from_secs(seconds);
+            tally.note(name, Spent { time, processor: (seconds == 5).then_some(time * 2) });
         }
-        assert_eq!(tally.longest().collect::<Vec<_>>(), ["   5.0 s  b", "   2.0 s  a", "   2.0 s  c"]);
+        let wanted = ["   5.0 s   10.0 s  b", "   2.0 s           a", "   2.0 s           c"];
+        assert_eq!(tally.longest().collect::<Vec<_>>(), wanted);
     }
 }

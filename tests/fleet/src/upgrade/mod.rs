@@ -74,11 +74,11 @@ impl fmt::Display for Outcome {
         let how = if self.is_made_up { "made up: both builds have the same" } else { "of the new build" };
         writeln!(f, "seed {}: schema {before}, then {after} ({how})", self.seed)?;
         for (replaced, verdict) in &self.replaced {
-            writeln!(
-                f,
-                "{replaced}; {} nodes, {:?} until the first is taken over",
-                verdict.bereft, verdict.takeover
-            )?;
+            let takeover = match verdict.takeover {
+                Some(takeover) => format!("{takeover:?} until the first is taken over"),
+                None => "none is taken over".to_owned(),
+            };
+            writeln!(f, "{replaced}; {} nodes, {takeover}", verdict.bereft)?;
         }
         writeln!(f, "{}", self.verdict)?;
         let violations = self.violations();
