@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::args::Args;
 use crate::{axe, deps, image, kill, package, sh, specs};
@@ -24,9 +24,9 @@ use tally::{Background, Tally};
 /// Crates that the fast tier leaves out: those that need nodes, the image, a browser or other projects' programs.
 const HEAVY: [&str; 4] = ["machines", "contract", "lab", "browser"];
 
-/// Which tests boot nodes: they are marked as ignored, so that a plain `cargo test` is quick. Every cargo command selects
-/// the whole workspace: with the features of a part, cargo would build again what is built already.
-const NODES: [&str; 6] = ["--workspace", "--lib", "--test", "power", "--test", "network_boot"];
+/// Which binaries have tests that boot nodes, or need what a node needs. These are marked as ignored, so that a plain `cargo test` is
+/// quick.
+const NODES: [&str; 3] = ["lab::", "lab::power::", "machines::network_boot::"];
 
 /// Seeds of the simulation in the fast tier.
 const FAST_SEEDS: &str = "50";
@@ -135,13 +135,15 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
     };
     if selection.has("cargo") {
         let env: &[_] = if selection.fast { &[("SIM_SEEDS", FAST_SEEDS)] } else { &[] };
+        let examples = Background::start(sh::cargo().args(["test", "--doc"]).args(&packages))?;
         if lanes::run(&with_postgresql(&cargo), env, tally)? {
             tally.ran.add_binaries(&cargo, Listed::All)?;
         }
-        tally.take("doc", sh::cargo().args(["test", "--doc"]).args(&packages))?;
+        examples.end("doc", tally)?;
     }
     if let Some(image) = image {
-        nodes(image, tally)?;
+        let of_cargo = if selection.has("cargo") { cargo } else { binaries::build(&packages)? };
+        nodes(image, &of_cargo, tally)?;
         let mut command = Command::new(bin_dir.join("machines"));
         command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(["--image", "image/out"]);
         tally.take("machines", command.args(selection.filter()))?;
@@ -201,18 +203,25 @@ fn fuzz_command() -> Command {
     command
 }
 
-/// The tests of crates that boot nodes.
-fn nodes(mut image: Child, tally: &mut Tally) -> Result<()> {
+/// The tests that boot nodes, of the binaries that are built already: with `--lib`, cargo would build more of them, in which no test is.
+fn nodes(mut image: Child, binaries: &[Binary], tally: &mut Tally) -> Result<()> {
     // The second build finds everything in place, or reports why the first failed.
     tally.timed("wait for the image", || {
         image.wait()?;
         image::build_for_tests()
     })?;
-    let mut command = sh::cargo();
-    command.args(["test", "--no-fail-fast"]).args(NODES);
-    command.args(["--", "--ignored", "--test-threads", "2"]);
-    if tally.take("nodes", &mut command)? {
-        tally.ran.add_binaries(&binaries::build(&NODES)?, Listed::Ignored)?;
+    for prefix in NODES {
+        let of_prefix: Vec<Binary> =
+            binaries.iter().filter(|binary| binary.prefix == prefix).cloned().collect();
+        ensure!(!of_prefix.is_empty(), "no binary has the tests of {prefix}");
+        let mut succeeded = true;
+        for binary in &of_prefix {
+            let mut command = binary.command();
+            succeeded &= tally.take("nodes", command.args(["--ignored", "--test-threads", "2"]))?;
+        }
+        if succeeded {
+            tally.ran.add_binaries(&of_prefix, Listed::Ignored)?;
+        }
     }
     Ok(())
 }

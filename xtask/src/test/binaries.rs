@@ -1,6 +1,7 @@
 //! The test binaries that cargo builds of a selection, as its messages list them.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -25,6 +26,14 @@ impl Binary {
     pub fn name(&self) -> String {
         let values = self.env.iter().map(|(_, value)| format!("-{value}"));
         std::iter::once(self.prefix.trim_end_matches(':').to_owned()).chain(values).collect()
+    }
+
+    /// What runs it as cargo would.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.executable);
+        command.current_dir(&self.package).env("CARGO_MANIFEST_DIR", &self.package);
+        command.envs(self.env.iter().copied());
+        command
     }
 }
 

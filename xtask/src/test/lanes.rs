@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
@@ -110,14 +110,13 @@ fn drain(queue: &Mutex<VecDeque<&Binary>>, env: &[(&str, &str)], logs: &Path, en
     }
 }
 
-/// Runs one binary as cargo would. Its output goes to a file: a pipe would stay open as long as any process that a test
+/// Runs one binary. Its output goes to a file: a pipe would stay open as long as any process that a test
 /// left behind.
 fn run_one(binary: &Binary, env: &[(&str, &str)], log: &Path) -> Result<(ExitStatus, Spent)> {
     let out = File::create(log).with_context(|| log.display().to_string())?;
     let errors = out.try_clone()?;
-    let mut command = Command::new(&binary.executable);
-    command.current_dir(&binary.package).env("CARGO_MANIFEST_DIR", &binary.package);
-    command.envs(env.iter().chain(binary.env).copied()).stdout(out).stderr(errors);
+    let mut command = binary.command();
+    command.envs(env.iter().copied()).stdout(out).stderr(errors);
     let begun = Instant::now();
     let mut child = command.spawn().with_context(|| format!("cannot start {}", binary.executable))?;
     spent::until_end(&mut child, begun)
