@@ -136,7 +136,7 @@ impl Background {
             processor = spent.processor;
             Ok(status)
         })?;
-        // It may have ended long before somebody waited for it.
+        // It may have ended long before it was waited for.
         tally.note(name, Spent { time: took, processor });
         Ok(lost)
     }
