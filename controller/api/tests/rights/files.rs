@@ -65,17 +65,21 @@ async fn only_what_was_good_is_remembered() {
         begun.elapsed()
     };
     let first = ask("alice", "right", 200).await;
-    let mut fastest = first;
+    // What a busy machine adds to one request, it does not add to the fastest of several.
+    let mut remembered = first;
     for _ in 0..20 {
-        fastest = fastest.min(ask("alice", "right", 200).await);
+        remembered = remembered.min(ask("alice", "right", 200).await);
     }
-    assert!(fastest < first / 4, "{fastest:?} is not much less than {first:?}");
+    assert!(remembered < first / 4, "{remembered:?} is not much less than {first:?}");
     for (user, password) in [("alice", "wrong"), ("unknown", "right")] {
         let mut fastest = ask(user, password, 401).await;
         for _ in 0..2 {
             fastest = fastest.min(ask(user, password, 401).await);
         }
-        assert!(fastest > first / 4, "{user}: {fastest:?} after {first:?}");
+        assert!(
+            fastest > remembered * 4,
+            "{user}: {fastest:?}, and {remembered:?} for one that is remembered"
+        );
     }
 }
 

@@ -42,7 +42,7 @@ pub struct Plan {
     pub mishap: Mishap,
     /// To which controller.
     pub victim: &'static str,
-    /// How long after the begin.
+    /// How long after the begin, or as soon as half of the nodes have arrived, if this run is faster than the undisturbed one.
     pub after: Duration,
 }
 
@@ -97,9 +97,9 @@ struct Progress {
 
 impl Progress {
     /// Does what is due. True once the run may end.
-    fn go_on(&mut self, plan: &Plan, since: Duration, place: &mut Place) -> Result<bool> {
+    fn go_on(&mut self, plan: &Plan, is_time: bool, place: &mut Place) -> Result<bool> {
         match (self.begun, self.ended) {
-            (None, _) if since >= plan.after => {
+            (None, _) if is_time => {
                 plan.begin(place).with_context(|| plan.to_string())?;
                 self.begun = Some((Instant::now(), now()));
             }
@@ -136,7 +136,10 @@ pub async fn run(place: &mut Place, seed: u64, plan: Option<&Plan>) -> Result<Re
     let (mut arrived, mut progress) = (BTreeMap::new(), Progress::default());
     loop {
         let may_end = match plan {
-            Some(plan) => progress.go_on(plan, begun.elapsed(), place)?,
+            Some(plan) => {
+                let is_time = begun.elapsed() >= plan.after || arrived.len() * 2 >= nodes as usize;
+                progress.go_on(plan, is_time, place)?
+            }
             None => true,
         };
         for (number, state) in operator::states(&operator).await? {
