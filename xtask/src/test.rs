@@ -163,7 +163,7 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
         // again alone, and that result counts.
         if !lost.is_empty() {
             println!("contract: failed next to other suites, runs again alone: {}", lost.join(", "));
-            tally.retract("contract", lost.len());
+            tally.retract("contract", 0, lost.len());
             tally.take("contract", contract_command(&bin_dir).args(&lost))?;
         }
     }
@@ -238,6 +238,9 @@ fn try_packages(selection: &Selection, tally: &mut Tally) -> Result<()> {
 
 /// Prints the result of a run; fails unless every test passed and the specifications are proven.
 fn conclude(selection: &Selection, tally: &Tally, begun: Instant) -> Result<()> {
+    for name in &tally.passed_alone {
+        println!("passed alone, failed next to other tests: {name}");
+    }
     for failure in &tally.failures {
         println!("FAILED: {failure}");
     }

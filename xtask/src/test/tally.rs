@@ -23,6 +23,8 @@ pub struct Tally {
     pub failed: usize,
     /// For each part that failed one line, and behind it what it says of that.
     pub failures: Vec<String>,
+    /// What failed next to others, and passed alone.
+    pub passed_alone: Vec<String>,
     pub ran: Ran,
     times: Vec<(String, Spent)>,
 }
@@ -78,9 +80,10 @@ impl Tally {
         Ok(failed == 0)
     }
 
-    /// Takes back `count` failures of a suite that runs again.
-    pub fn retract(&mut self, name: &str, count: usize) {
-        self.failed -= count.min(self.failed);
+    /// Takes back the counts of a suite that runs again.
+    pub fn retract(&mut self, name: &str, passed: usize, failed: usize) {
+        self.passed -= passed.min(self.passed);
+        self.failed -= failed.min(self.failed);
         self.failures.retain(|failure| !failure.starts_with(&format!("{name}: ")));
     }
 
