@@ -145,7 +145,11 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
         let of_cargo = if selection.has("cargo") { cargo } else { binaries::build(&packages)? };
         nodes(image, &of_cargo, tally)?;
         let mut command = Command::new(bin_dir.join("machines"));
-        command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args(["--image", "image/out"]);
+        command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args([
+            "--image",
+            "image/out",
+            "--again",
+        ]);
         tally.take("machines", command.args(selection.filter()))?;
     }
     if selection.has_heavy("packages") {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! machines --bin-dir target/debug --image image/out [--filter NAME] [--list] [--jobs 2] [--keep]
-//!          [--times 2] [--seed N] [--table run|long|boots|deployments]
+//!          [--times 2] [--seed N] [--table run|long|boots|deployments] [--again]
 //! ```
 //!
 //! Every scenario has a network namespace, a controller on a state directory of its own, and QEMU nodes that

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 
 const USAGE: &str = "usage: machines [--bin-dir DIR] [--image DIR] [--filter NAME] [--list] [--jobs N] [--keep] [--times N] \
-     [--seed N] [--table run|long|boots|deployments]";
+     [--seed N] [--table run|long|boots|deployments] [--again]";
 
 /// What is to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub struct Options {
     /// How often the `…_mid_erase` scenarios kill and cut, at least 1; with the table of deployments, how many of them are killed,
     /// and cut.
     pub times: u64,
+    /// What failed next to others runs again alone.
+    pub again: bool,
     /// Names their moments; without it, others each time.
     pub seed: Option<u64>,
 }
@@ -73,6 +75,7 @@ impl Options {
             // Each mostly waits: for firmware, a limit, a disk.
             jobs: 3,
             keep: false,
+            again: false,
             times: 2,
             seed: None,
         };
@@ -94,6 +97,7 @@ impl Options {
                 "--table" => options.table = value()?.parse().context("--table")?,
                 "--list" => options.list = true,
                 "--keep" => options.keep = true,
+                "--again" => options.again = true,
                 _ => bail!("unknown argument {name:?}\n{USAGE}"),
             }
         }

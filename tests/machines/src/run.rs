@@ -26,16 +26,16 @@ const TAIL: usize = 4000;
 /// So many scenarios that failed run again, alone. When more fail, it is not the load.
 const AGAIN: usize = 2;
 
-/// Runs them all; true when none failed. A busy machine may miss a deadline: what failed next to others runs again alone, that result
-/// counts, and the end names it.
+/// Runs them all; true when none failed. With `--again`, what failed next to others runs again alone: a busy machine may miss a
+/// deadline. That result counts, and the end names it.
 ///
 /// # Errors
 /// When they cannot even be begun: no root, no image, no binaries.
 pub fn all(chosen: Vec<&'static Scenario>, options: &Options) -> Result<bool> {
     let seed = prepare(options)?;
     println!("machines: {} kills and power cuts each, --seed {seed}", options.times);
+    let all = chosen.len();
     let queue = Mutex::new(chosen.into_iter());
-    let counts = Mutex::new((0usize, 0usize));
     let lost = Mutex::new(Vec::new());
     let printing = Mutex::new(());
     std::thread::scope(|scope| {
@@ -44,46 +44,34 @@ pub fn all(chosen: Vec<&'static Scenario>, options: &Options) -> Result<bool> {
                 loop {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                     let Some(scenario) = next else { break };
-                    let begun = Instant::now();
-                    let (dir, outcome) = one(scenario, options, seed);
-                    let seconds = begun.elapsed().as_secs_f64();
-                    let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-                    let _one_at_a_time = printing.lock().unwrap_or_else(PoisonError::into_inner);
-                    match outcome {
-                        Ok(()) => {
-                            counts.0 += 1;
-                            println!("PASS {} ({seconds:.1} s)", scenario.0);
-                            put_away(dir, options.keep);
-                        }
-                        Err(error) => {
-                            counts.1 += 1;
-                            println!("FAIL {}: {error:#} ({seconds:.1} s)", scenario.0);
-                            show_logs(dir);
-                            lost.lock().unwrap_or_else(PoisonError::into_inner).push(scenario);
-                        }
+                    if !passes(scenario, options, seed, &printing) {
+                        lost.lock().unwrap_or_else(PoisonError::into_inner).push(scenario);
                     }
                 }
             });
         }
     });
-    let (mut passed, mut failed) = counts.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let lost = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if options.jobs > 1 && lost.len() <= AGAIN {
-        let alone: Vec<_> =
-            lost.into_iter().filter(|scenario| passes_alone(scenario, options, seed)).collect();
-        (passed, failed) = (passed + alone.len(), failed - alone.len());
-        alone.iter().for_each(|(name, ..)| println!("passed alone, failed next to other scenarios: {name}"));
+    let mut lost = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if options.again && lost.len() <= AGAIN {
+        lost.retain(|scenario| {
+            println!("{}: failed next to other scenarios, runs again alone", scenario.0);
+            let passed = passes(scenario, options, seed, &printing);
+            if passed {
+                println!("passed alone, failed next to other scenarios: {}", scenario.0);
+            }
+            !passed
+        });
     }
-    println!("machines: {passed} passed, {failed} failed");
-    Ok(failed == 0 && passed > 0)
+    println!("machines: {} passed, {} failed", all - lost.len(), lost.len());
+    Ok(lost.is_empty() && all > 0)
 }
 
-/// Runs a scenario that failed once more.
-fn passes_alone(scenario: &'static Scenario, options: &Options, seed: u64) -> bool {
-    println!("{}: failed next to other scenarios, runs again alone", scenario.0);
+/// Runs a scenario and prints its result; whether it passed.
+fn passes(scenario: &'static Scenario, options: &Options, seed: u64, printing: &Mutex<()>) -> bool {
     let begun = Instant::now();
     let (dir, outcome) = one(scenario, options, seed);
     let seconds = begun.elapsed().as_secs_f64();
+    let _one_at_a_time = printing.lock().unwrap_or_else(PoisonError::into_inner);
     match outcome {
         Ok(()) => {
             println!("PASS {} ({seconds:.1} s)", scenario.0);

@@ -84,7 +84,7 @@ impl fmt::Display for Plan {
             Mishap::Frozen => "is frozen",
             Mishap::CutOff => "is cut off",
         };
-        write!(f, "{} {what} after {:.2} s", self.victim, self.after.as_secs_f64())
+        write!(f, "{} {what} after at most {:.2} s", self.victim, self.after.as_secs_f64())
     }
 }
 
