@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: libFuzzer over everything that reads what a drive, a disk, a manager, a bundle or an image says.
 //!
-//! `tests/fuzz` is laid out for `cargo fuzz`, which works there too (`cargo fuzz run -s none nvme`); what that tool does
-//! on a stable compiler is the flags below, so that nothing has to be installed for it.
+//! The targets are in `tests/fuzz`, whose own test gives them random bytes in every test run. libFuzzer also sees what each input
+//! reaches. What `cargo fuzz` does for that on a stable compiler is the flags below, so that nothing has to be installed for it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::args::Args;
 use crate::{deps, sh};
 
-/// Of all of them, in the order of `tests/fuzz/Cargo.toml`.
+/// All of them, as in `tests/fuzz/src/targets`.
 const TARGETS: [&str; 12] = [
     "nvme",
     "ata",
@@ -52,28 +52,33 @@ pub fn run(mut args: Args) -> Result<()> {
 /// The fuzzers are a workspace of their own, whose lock file must follow when a crate that they use gets another dependency.
 pub fn lock_follows() -> Result<()> {
     let mut metadata = sh::cargo();
-    metadata.current_dir(sh::root().join("tests/fuzz"));
-    sh::output(metadata.args(["metadata", "--locked", "--quiet", "--format-version", "1"]))
-        .context("tests/fuzz/Cargo.lock does not follow: run `cargo metadata` in tests/fuzz and commit it")?;
+    metadata.current_dir(workspace());
+    sh::output(metadata.args(["metadata", "--locked", "--quiet", "--format-version", "1"])).context(
+        "tests/fuzz/coverage/Cargo.lock does not follow: run `cargo metadata` there and commit it",
+    )?;
     Ok(())
+}
+
+/// Where libFuzzer's program is made.
+fn workspace() -> PathBuf {
+    sh::root().join("tests/fuzz/coverage")
 }
 
 /// Each of the named targets, or all, for so many seconds. Fails when one of them finds anything.
 pub fn all(seconds: u32, names: &[String]) -> Result<()> {
     deps::ensure(&[deps::BUILD, deps::FUZZ])?;
-    let room = sh::root().join("tests/fuzz");
     let target = sh::target_dir().join("fuzz");
     let mut build = sh::cargo();
-    build.current_dir(&room).env("RUSTFLAGS", FLAGS).env("CARGO_TARGET_DIR", &target);
+    build.current_dir(workspace()).env("RUSTFLAGS", FLAGS).env("CARGO_TARGET_DIR", &target);
     sh::run(build.args(["build", "--release", "--locked", "--bins", "--target", TRIPLE]))?;
-    let bins = target.join(TRIPLE).join("release");
+    let program = target.join(TRIPLE).join("release/coverage");
     let chosen: Vec<&str> = TARGETS
         .into_iter()
         .filter(|target| names.is_empty() || names.iter().any(|name| name == target))
         .collect();
     let mut failed = Vec::new();
     for lanes in chosen.chunks(LANES) {
-        let started = lanes.iter().map(|name| Fuzzer::start(name, &bins, &room, seconds));
+        let started = lanes.iter().map(|name| Fuzzer::start(name, &program, seconds));
         for fuzzer in started.collect::<Result<Vec<_>>>()? {
             let name = fuzzer.name.clone();
             match fuzzer.wait()? {
@@ -98,19 +103,20 @@ struct Fuzzer {
 }
 
 impl Fuzzer {
-    fn start(name: &str, bins: &Path, room: &Path, seconds: u32) -> Result<Self> {
+    fn start(name: &str, program: &Path, seconds: u32) -> Result<Self> {
         let work = sh::target_dir().join("fuzz/work").join(name);
         let found = work.join("corpus");
         std::fs::create_dir_all(&found)?;
         let log = work.join("log");
         let output = std::fs::File::create(&log).with_context(|| log.display().to_string())?;
-        let mut command = Command::new(bins.join(name));
+        let mut command = Command::new(program);
         command
+            .env("FUZZ_TARGET", name)
             .arg(format!("-max_total_time={seconds}"))
             .arg(format!("-artifact_prefix={}/", work.display()));
         command.args(["-timeout=10", "-rss_limit_mb=1024", "-max_len=8192", "-print_final_stats=1"]);
         command.arg(&found);
-        let seeds = room.join("seeds").join(name);
+        let seeds = sh::root().join("tests/fuzz/seeds").join(name);
         if seeds.is_dir() {
             command.arg(seeds);
         }
@@ -143,18 +149,19 @@ mod tests {
 
     #[test]
     fn every_fuzzer_that_exists_is_run() {
-        let room = sh::root().join("tests/fuzz/targets");
+        let room = sh::root().join("tests/fuzz/src/targets");
         let mut files: Vec<String> = std::fs::read_dir(room)
             .unwrap()
             .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
             .collect();
+        files.retain(|name| name != "mod");
         files.sort();
         let mut known = TARGETS.map(str::to_owned).to_vec();
         known.sort();
         assert_eq!(files, known);
     }
 
-    /// A crate that gets a dependency would otherwise be found out only by the run of the fuzzers, the last lane of the tests.
+    /// A crate that gets a dependency would otherwise be found out only by a run of the fuzzers, which no test run has.
     #[test]
     fn the_lock_file_of_the_fuzzers_follows() {
         lock_follows().unwrap();

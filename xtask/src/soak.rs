@@ -9,11 +9,12 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::args::Args;
-use crate::{deps, image, kill, package, sh};
+use crate::{deps, fuzz, image, kill, package, sh};
 
 /// The parts, in the order of a run without `--part`.
-const PARTS: [&str; 17] = [
+const PARTS: [&str; 18] = [
     "sim",
+    "fuzz",
     "kill",
     "erase",
     "lab",
@@ -32,7 +33,10 @@ const PARTS: [&str; 17] = [
     "vendors",
 ];
 
-/// `cargo xtask soak [--part sim|kill|erase|lab|deploy|boot|api|clients|hostile|page|events|fleet|upgrade|package|mutants|quickstart|vendors] [--seed N]`,
+/// Of each fuzzer; `cargo xtask fuzz` gives them ten minutes.
+const FUZZ_SECONDS: u32 = 60;
+
+/// `cargo xtask soak [--part sim|fuzz|kill|erase|lab|deploy|boot|api|clients|hostile|page|events|fleet|upgrade|package|mutants|quickstart|vendors] [--seed N]`,
 /// with `--part sim` the options of `sim`, with `--part fleet` those of `anneal-fleet rounds`, with `--part upgrade` those of
 /// [`upgrade::run`], with `--part deploy` also `--times N` and `--filter NAME`, with `--part boot` those of `machines`, with `--part vendors` also `--trees DIR`, and with `--part mutants`
 /// those of [`mutants::run`]
@@ -74,6 +78,7 @@ fn part(name: &str, seed: Option<&str>) -> Result<()> {
     let seed_option = || seed.map(|seed| format!("--seed={seed}")).into_iter().collect::<Vec<_>>();
     match name {
         "sim" => sim(&[]),
+        "fuzz" => fuzz::all(FUZZ_SECONDS, &[]),
         "kill" => kill(),
         "erase" => erase(seed),
         "lab" => lab(seed),

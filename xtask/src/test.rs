@@ -10,9 +10,10 @@ mod tally;
 
 use std::path::Path;
 use std::process::{Child, Command};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::args::Args;
 use crate::{axe, deps, image, kill, package, sh, specs};
@@ -31,14 +32,14 @@ const NODES: [&str; 3] = ["lab::", "lab::power::", "machines::network_boot::"];
 /// Seeds of the simulation in the fast tier.
 const FAST_SEEDS: &str = "50";
 
-/// Seconds of each fuzzer; `cargo xtask fuzz` gives them ten minutes.
-const FUZZ_SECONDS: &str = "5";
-
 /// What the tests of the API run with once more.
 const ON_POSTGRESQL: &[(&str, &str)] = &[("API_STORE", "postgres"), ("API_REQUESTS", "1000")];
 
 /// Of so many writes the controller is killed at one where it stores in PostgreSQL; at all of them in `soak`.
 const KILLS_ON_POSTGRESQL: &str = "4";
+
+/// Packs, and returns the trial that runs then.
+type PackagesTrial = JoinHandle<Result<Background>>;
 
 /// What a command line selects.
 struct Selection {
@@ -68,7 +69,7 @@ impl Selection {
     }
 }
 
-/// `cargo xtask test [--fast] [--only cargo|machines|contract|kill|packages|fuzz] [--filter NAME]`
+/// `cargo xtask test [--fast] [--only cargo|machines|contract|kill|packages] [--filter NAME]`
 ///
 /// A full run also fails when a test that `docs/specs.md` names did not run in it, or more sentences are open than its head
 /// allows.
@@ -97,10 +98,9 @@ pub fn run(mut args: Args) -> Result<()> {
 /// Builds, then runs the parts. What computes and what waits runs side by side:
 ///
 /// ```text
-/// build ─► lanes of test binaries ─► nodes ─► machines ─► packages ─► kill ─► the end
+/// build ─► lanes of test binaries ─► nodes ─► machines ─► kill ─► the end
 ///          contract suite (mostly waits) ──────────────────────────┤
-///          image (at a low priority) ─► nodes                      │
-///          fuzzers (at the lowest priority) ───────────────────────┘
+///          image (at a low priority) ─► nodes ─► packages ─────────┘
 /// ```
 fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
     let bin_dir = sh::target_dir().join("debug");
@@ -126,13 +126,6 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
         None
     };
     let image = if selection.has_heavy("machines") { Some(start_image()?) } else { None };
-    let fuzz = if selection.has_heavy("fuzz") {
-        // Here, not in the command itself: two commands that install packages at once would lock each other out.
-        deps::ensure(&[deps::BUILD, deps::FUZZ])?;
-        Some(Background::start(&mut fuzz_command())?)
-    } else {
-        None
-    };
     if selection.has("cargo") {
         let env: &[_] = if selection.fast { &[("SIM_SEEDS", FAST_SEEDS)] } else { &[] };
         let examples = Background::start(sh::cargo().args(["test", "--doc"]).args(&packages))?;
@@ -144,22 +137,22 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
     if let Some(image) = image {
         let of_cargo = if selection.has("cargo") { cargo } else { binaries::build(&packages)? };
         nodes(image, &of_cargo, tally)?;
-        let mut command = Command::new(bin_dir.join("machines"));
-        command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir).args([
-            "--image",
-            "image/out",
-            "--again",
-        ]);
-        tally.take("machines", command.args(selection.filter()))?;
     }
-    if selection.has_heavy("packages") {
-        try_packages(selection, tally)?;
+    let trial = start_packages(selection)?;
+    if selection.has_heavy("machines") {
+        let mut command = Command::new(bin_dir.join("machines"));
+        command.current_dir(sh::root()).arg("--bin-dir").arg(&bin_dir);
+        command.args(["--image", "image/out", "--again"]);
+        tally.take("machines", command.args(selection.filter()))?;
     }
     if selection.has_heavy("kill") {
         tally.take("kill", kill::command(&bin_dir).args(selection.filter()))?;
         let mut on_postgresql = kill::command(&bin_dir);
         on_postgresql.args(["--store", "postgres", "--every", KILLS_ON_POSTGRESQL]);
         tally.take("kill", on_postgresql.args(selection.filter()))?;
+    }
+    if let Some(trial) = trial {
+        end_packages(trial, tally)?;
     }
     if let Some(contract_suite) = contract {
         let lost = contract_suite.end("contract", tally)?;
@@ -170,9 +163,6 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
             tally.retract("contract", 0, lost.len());
             tally.take("contract", contract_command(&bin_dir).args(&lost))?;
         }
-    }
-    if let Some(fuzz) = fuzz {
-        fuzz.end("fuzz", tally)?;
     }
     Ok(())
 }
@@ -195,16 +185,8 @@ fn contract_command(bin_dir: &Path) -> Command {
 /// Builds the image in the time in which tests wait.
 fn start_image() -> Result<Child> {
     let mut command = Command::new("nice");
-    command.current_dir(sh::root()).args(["-n", "5", "cargo", "xtask", "image", "--rig"]);
+    command.current_dir(sh::root()).args(["-n", "2", "cargo", "xtask", "image", "--rig"]);
     command.spawn().context("nice cargo xtask image")
-}
-
-/// Builds and runs the fuzzers in the time in which everything else waits.
-fn fuzz_command() -> Command {
-    let mut command = Command::new("nice");
-    command.current_dir(sh::root()).args(["-n", "19", "cargo", "xtask", "fuzz", "--seconds"]);
-    command.arg(FUZZ_SECONDS);
-    command
 }
 
 /// The tests that boot nodes, of the binaries that are built already: with `--lib`, cargo would build more of them, in which no test is.
@@ -230,14 +212,24 @@ fn nodes(mut image: Child, binaries: &[Binary], tally: &mut Tally) -> Result<()>
     Ok(())
 }
 
-/// Packages of the programs and the image that are built by now, tried in a Debian of their own.
-fn try_packages(selection: &Selection, tally: &mut Tally) -> Result<()> {
+/// Packs the programs and the image that are built by now, and tries the packages in a Debian of their own.
+fn start_packages(selection: &Selection) -> Result<Option<PackagesTrial>> {
+    if !selection.has_heavy("packages") {
+        return Ok(None);
+    }
+    deps::ensure(&[deps::IMAGE, deps::PACKAGES, deps::BROWSER])?;
     if selection.only.is_some() {
-        deps::ensure(&[deps::IMAGE])?;
         package::trial::build()?;
     }
-    let mut trial = tally.timed("packing", package::trial::prepare)?;
-    if tally.take("packages", trial.args(selection.filter()))? { package::trial::clear() } else { Ok(()) }
+    let filter: Vec<String> = selection.filter().map(str::to_owned).collect();
+    Ok(Some(std::thread::spawn(move || Background::start(package::trial::prepare()?.args(filter)))))
+}
+
+/// Waits for the trial of the packages, and removes them if it succeeded.
+fn end_packages(trial: PackagesTrial, tally: &mut Tally) -> Result<()> {
+    let failed = tally.failed;
+    trial.join().map_err(|_| anyhow!("the thread that packs panicked"))??.end("packages", tally)?;
+    if tally.failed == failed { package::trial::clear() } else { Ok(()) }
 }
 
 /// Prints the result of a run; fails unless every test passed and the specifications are proven.

@@ -1,4 +1,4 @@
-//! For fuzzers: what is only reached behind a good signature, and what a TPM answers.
+//! For `tests/fuzz`: what is only reached behind a good signature, and what a TPM answers.
 
 use crate::certificate;
 use crate::quote::{Quote, raw};

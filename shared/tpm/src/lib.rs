@@ -16,7 +16,6 @@ mod credential;
 mod device;
 mod digest;
 mod event_log;
-#[cfg(fuzzing)]
 mod fuzz;
 mod judge;
 mod kdf;
@@ -33,7 +32,7 @@ pub use credential::{Credential, CredentialError, SECRET, make_credential};
 pub use device::{Channel, ClearAuthority, Prover, Quoted, Tpm, TpmError, Transport, open};
 pub use digest::{Digest, DigestError};
 pub use event_log::{Event, EventLog, LogError, parse as parse_event_log};
-#[cfg(fuzzing)]
+#[doc(hidden)]
 pub use fuzz::fuzz;
 pub use judge::{Expected, Proof, Shown, binding, judge};
 pub use key::{AttestationKey, EndorsementKey, KeyError, Name};

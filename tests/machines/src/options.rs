@@ -73,7 +73,7 @@ impl Options {
             table: Table::Run,
             list: false,
             // Each mostly waits: for firmware, a limit, a disk.
-            jobs: 3,
+            jobs: 4,
             keep: false,
             again: false,
             times: 2,

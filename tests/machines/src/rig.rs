@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use lab::binaries::image_dir;
+use lab::controller::QUICK_KERNEL;
 use lab::disk::Bus;
 use lab::node::Firmware;
 use lab::site::{Site, SiteNode};
@@ -69,7 +70,7 @@ impl Rig {
     /// # Errors
     /// When a part does not start.
     pub async fn site(&self, stage: &Stage) -> Result<Site> {
-        let boot = format!("kernel_append = \"rdinit=/rig/drive {}\"\n", self.words);
+        let boot = format!("kernel_append = \"{QUICK_KERNEL} rdinit=/rig/drive {}\"\n", self.words);
         Site::start_with(&stage.dir, Some(self.dir.clone()), &format!("{boot}{}", crate::stage::SETTINGS))
             .await
     }

@@ -70,10 +70,10 @@ mod tests {
 
     #[test]
     fn scenarios_are_read() {
-        let test = command("machines --filter write_errors");
-        let red = "PASS other (3 s)\nFAIL write_errors (61.0 s): expected clean failed\nmachines: 1 passed, 1 failed\n";
-        assert_eq!(judge(&test, false, red), Verdict::Failed(vec!["write_errors".into()]));
-        assert_eq!(judge(&test, true, "PASS write_errors (60.2 s)\n"), Verdict::Passed);
+        let test = command("machines --filter failing_disks");
+        let red = "PASS other (3 s)\nFAIL failing_disks (61.0 s): expected clean failed\nmachines: 1 passed, 1 failed\n";
+        assert_eq!(judge(&test, false, red), Verdict::Failed(vec!["failing_disks".into()]));
+        assert_eq!(judge(&test, true, "PASS failing_disks (60.2 s)\n"), Verdict::Passed);
         assert!(matches!(judge(&test, false, "cannot create bridge\n"), Verdict::Broken(_)));
     }
 }

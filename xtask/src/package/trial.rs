@@ -33,7 +33,6 @@ pub fn clear() -> Result<()> {
 /// Packs the programs of `target/debug` twice, as the next version, and with an older database. The command that tries
 /// them.
 pub fn prepare() -> Result<Command> {
-    deps::ensure(&[deps::PACKAGES, deps::BROWSER])?;
     let bins = sh::target_dir().join("debug");
     let dir = sh::target_dir().join("package-trial");
     let debian = debian(&dir)?;

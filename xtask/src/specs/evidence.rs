@@ -43,13 +43,8 @@ const REFUSAL: [&str; 11] = [
 ];
 
 /// Scenarios that show a failure.
-const FAILURE: [&str; 5] = [
-    "machines:write_errors",
-    "machines:read_only_disk",
-    "machines:vanishing_disk",
-    "machines:wrong_token",
-    "machines:public_listener",
-];
+const FAILURE: [&str; 4] =
+    ["machines:failing_disks", "machines:read_only_disk", "machines:wrong_token", "machines:public_listener"];
 
 /// Words of sentences that speak of a refusal or a failure themselves, or of what is required.
 const NEGATIVE: [&str; 26] = [
@@ -149,7 +144,7 @@ mod tests {
     #[test]
     fn a_failure_is_no_evidence_for_a_success() {
         let failure =
-            ["conductor-tests::steps::a_deployment_that_fails_shows_its_step", "machines:write_errors"];
+            ["conductor-tests::steps::a_deployment_that_fails_shows_its_step", "machines:failing_disks"];
         assert!(said("The image is written.", &failure, false).contains("promises a success"));
         assert_eq!(said("The image is written.", &[failure[0], "machines:clean_uefi"], false), "");
         for text in

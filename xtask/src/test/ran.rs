@@ -86,14 +86,14 @@ mod tests {
     fn a_scenario_reports_in_a_line_of_its_own() {
         let mut ran = Ran::default();
         for line in
-            ["PASS clean_uefi (61.2 s)", "FAIL write_errors: no (60.0 s)", "     kept: /tmp/x", "PASS word"]
+            ["PASS clean_uefi (61.2 s)", "FAIL failing_disks: no (60.0 s)", "     kept: /tmp/x", "PASS word"]
         {
             ran.add_scenario("machines", line);
         }
         ran.add_scenario("contract", "ok    stock_client (12.0 s)");
         assert!(ran.has("machines:clean_uefi") && ran.has("contract:stock_client"));
         assert!(
-            !ran.has("machines:write_errors")
+            !ran.has("machines:failing_disks")
                 && !ran.has("machines:stock_client")
                 && !ran.has("machines:word")
         );

@@ -11,6 +11,7 @@ use tokio::process::Command;
 
 use crate::layers;
 use crate::stage::Stage;
+use lab::controller::QUICK_KERNEL;
 
 pub const ABOUT: &str = "Linux mounts configuration drives: ISO 9660, and FAT from sectors of 4096 bytes";
 
@@ -59,7 +60,8 @@ pub async fn story(stage: Stage) -> Result<()> {
         .args("-machine q35 -accel tcg -cpu qemu64 -m 256 -nodefaults -no-reboot -display none".split(' '));
     machine.arg("-serial").arg(format!("file:{}", console.display()));
     machine.arg("-kernel").arg(image.join("vmlinuz")).arg("-initrd").arg(image.join("initramfs"));
-    machine.args(["-append", "console=ttyS0,115200 quiet cryptomgr.notests panic=-1"]);
+    machine
+        .args(["-append", &format!("console=ttyS0,115200 quiet cryptomgr.notests panic=-1 {QUICK_KERNEL}")]);
     for (name, file, sector) in [("iso", iso, 512), ("fat", fat, 4096)] {
         machine.arg("-drive").arg(format!("if=none,id={name},format=raw,readonly=on,file={file}"));
         let sizes = format!("logical_block_size={sector},physical_block_size={sector}");

@@ -11,6 +11,8 @@ use serde_json::json;
 use crate::node::history;
 use crate::stage::{NO_METADATA, NODE, SHORT, Stage, manageable, through, verb};
 
+use super::rescue_login::archives_served;
+
 pub const ABOUT: &str = "not deployed without an image; serviced, torn down and erased";
 
 pub async fn story(stage: Stage) -> Result<()> {
@@ -42,6 +44,8 @@ pub async fn story(stage: Stage) -> Result<()> {
     let seen = through(controller, service, "active").await?;
     ensure!(seen.results("deploy.verify_properties").len() == 1, "{}", seen.anneal()["run"]);
     ensure!(seen.0["power_state"] == "power on", "a node in service is {}", seen.0["power_state"]);
+    let archives = archives_served(&controller.config().log())?;
+    ensure!(archives == 0, "a service boot got the archive of rescues, whose login is for a rescue alone");
     wait::for_line(&console, OLD_SYSTEM, SHORT).await?;
     boots.ensure_untouched()?;
 

@@ -1,4 +1,5 @@
-//! A node is inspected by its ramdisk: disks and NICs with what identifies them, and properties that follow.
+//! A node is inspected by its ramdisk: disks and NICs with what identifies them, and properties that follow. A disk that is pulled
+//! afterwards fails the cleaning, which names it: its data left with it.
 
 use anyhow::{Context, Result, ensure};
 use lab::disk::Bus;
@@ -6,9 +7,9 @@ use lab::node::Firmware;
 use serde_json::{Value, json};
 
 use crate::node::history;
-use crate::stage::{NODE, Stage, enrol_redfish, through, verb};
+use crate::stage::{ERASE, NO_METADATA, NODE, Stage, enrol_redfish, held, through, verb};
 
-pub const ABOUT: &str = "the ramdisk reports what is in the machine, and the node's properties follow";
+pub const ABOUT: &str = "the ramdisk reports what is in the machine, properties follow; a disk pulled since then is named, the node held";
 
 /// The smallest disk on which an operating system fits (Ironic: 4 GiB), in MiB.
 const ROOT_MIB: u64 = 6 << 10;
@@ -17,7 +18,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     let small = stage.disk("SMALL", Bus::Nvme, 64)?;
     let root = stage.dir.join("ROOT.img");
     std::fs::File::create(&root)?.set_len(ROOT_MIB << 20)?;
-    let mut site = stage.site("").await?;
+    let mut site = stage.site(NO_METADATA).await?;
     let disks = vec![small.spec.clone(), lab::disk::DiskSpec::new(root, Bus::Sata, "ROOT")];
     let node = site.node(NODE, Firmware::Bios, disks).await?;
     enrol_redfish(&site, &node).await?;
@@ -68,5 +69,12 @@ pub async fn story(stage: Stage) -> Result<()> {
     for text in ["INSPECTED", "the inventory came from agent"] {
         ensure!(events.iter().any(|event| event.contains(text)), "no event {text:?}: {events:?}");
     }
+    small.ensure_untouched()?;
+
+    node.machine.pull_disk("SMALL").await;
+    site.controller.provision_with(NODE, verb("provide")).await?;
+    let after = held(&site.controller).await?;
+    after.ensure_says(&[ERASE, "SMALL", "is missing"])?;
+    ensure!(!after.last_error().contains("ROOT"), "ROOT is blamed: {}", after.last_error());
     small.ensure_untouched()
 }

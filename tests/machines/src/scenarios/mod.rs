@@ -17,6 +17,7 @@ mod driverless_hba;
 mod drives;
 mod early_impostor;
 mod erase_under_lockdown;
+mod failing_disks;
 mod fast_track;
 mod foreign_metadata;
 mod hold;
@@ -33,7 +34,6 @@ mod mute_agent;
 mod never_powered_off;
 mod power_cut;
 mod public_listener;
-mod pulled_disk;
 mod pxe_ipv6;
 mod ramdisk_interface;
 mod read_only_disk;
@@ -46,11 +46,9 @@ mod tpm;
 mod tutorial;
 mod two_agents;
 mod unsigned_impostor;
-mod vanishing_disk;
 mod virtual_media;
 pub mod virtual_media_killed;
 mod virtual_media_networks;
-mod write_errors;
 mod wrong_token;
 
 use std::pin::Pin;
@@ -89,7 +87,6 @@ static ALL: &[Scenario] = &[
     ("foreign_metadata", foreign_metadata::ABOUT, |stage| Box::pin(foreign_metadata::story(stage))),
     ("two_agents", two_agents::ABOUT, |stage| Box::pin(two_agents::story(stage))),
     ("lvm_md_node", lvm_md_node::ABOUT, |stage| Box::pin(lvm_md_node::story(stage))),
-    ("sushy", sushy::ABOUT, |stage| Box::pin(sushy::story(stage))),
     ("sushy_media", sushy::MEDIA, |stage| Box::pin(sushy::by_virtual_media(stage))),
     ("replace_ipa", replace_ipa::ABOUT, |stage| Box::pin(replace_ipa::story(stage))),
     ("ipmi_sim", ipmi_sim::ABOUT, |stage| Box::pin(ipmi_sim::story(stage))),
@@ -106,17 +103,14 @@ static ALL: &[Scenario] = &[
         Box::pin(apparent_configuration::story(stage))
     }),
     ("ramdisk_interface", ramdisk_interface::ABOUT, |stage| Box::pin(ramdisk_interface::story(stage))),
-    ("bundle", bundle::ABOUT, |stage| Box::pin(bundle::story(stage))),
     ("inspect_in_band", inspect_in_band::ABOUT, |stage| Box::pin(inspect_in_band::story(stage))),
     ("controller_killed_mid_erase", controller_killed::ABOUT, |stage| {
         Box::pin(controller_killed::story(stage))
     }),
-    ("pulled_disk", pulled_disk::ABOUT, |stage| Box::pin(pulled_disk::story(stage))),
     ("early_impostor", early_impostor::ABOUT, |stage| Box::pin(early_impostor::story(stage))),
     ("driverless_hba", driverless_hba::ABOUT, |stage| Box::pin(driverless_hba::story(stage))),
-    ("write_errors", write_errors::ABOUT, |stage| Box::pin(write_errors::story(stage))),
+    ("failing_disks", failing_disks::ABOUT, |stage| Box::pin(failing_disks::story(stage))),
     ("read_only_disk", read_only_disk::ABOUT, |stage| Box::pin(read_only_disk::story(stage))),
-    ("vanishing_disk", vanishing_disk::ABOUT, |stage| Box::pin(vanishing_disk::story(stage))),
     ("mute_agent", mute_agent::ABOUT, |stage| Box::pin(mute_agent::story(stage))),
     ("unsigned_impostor", unsigned_impostor::ABOUT, |stage| Box::pin(unsigned_impostor::story(stage))),
     ("public_listener", public_listener::ABOUT, |stage| Box::pin(public_listener::story(stage))),
@@ -128,6 +122,8 @@ static LONG: &[Scenario] = &[
     ("hostile_bundles", hostile_bundles::ABOUT, |stage| Box::pin(hostile_bundles::story(stage))),
     ("bad_images", bad_images::ABOUT, |stage| Box::pin(bad_images::story(stage))),
     ("ironic_deploys", ironic_deploys::BIOS, |stage| Box::pin(ironic_deploys::by_bios(stage))),
+    ("sushy", sushy::ABOUT, |stage| Box::pin(sushy::story(stage))),
+    ("bundle", bundle::ABOUT, |stage| Box::pin(bundle::story(stage))),
     ("deployed_4k", deployed_4k::ABOUT, |stage| Box::pin(deployed_4k::story(stage))),
 ];
 

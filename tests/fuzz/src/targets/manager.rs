@@ -1,9 +1,9 @@
 //! Lines and messages of a hardware manager in a process of its own.
-#![no_main]
 
 use hwm_sdk::protocol::{LineBuffer, Message, like};
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+/// Reads one input; panics when a promise does not hold.
+pub fn run(input: &[u8]) {
     let mut lines = LineBuffer::new();
     let mut rest = input;
     while !rest.is_empty() {
@@ -25,4 +25,4 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     {
         let _ = like(pattern, value);
     }
-});
+}

@@ -1,12 +1,12 @@
 //! NVMe: what the probe asks, and Sanitize, on a controller that may say anything.
-#![no_main]
 
+use crate::oracle::{Oracle, Tape, work};
 use block::capabilities;
 use block::drive::nvme_sanitize;
 use block::sanitize::Operation;
-use fuzz::{Oracle, Tape, work};
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+/// Reads one input; panics when a promise does not hold.
+pub fn run(input: &[u8]) {
     let mut tape = Tape(input);
     let Some(choice) = tape.byte() else { return };
     let oracle = Oracle::new(tape.0);
@@ -24,4 +24,4 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         let log = oracle.last_returned(|asked| asked[0] == 0x02).expect("no success without a log");
         assert!(matches!(log[2] & 7, 1 | 4), "believed a log of status {:#x}", log[2]);
     }
-});
+}

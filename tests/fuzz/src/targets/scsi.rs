@@ -1,16 +1,16 @@
 //! SCSI: what the probe asks, SANITIZE and FORMAT UNIT, and sense data, on a disk that may say anything. And what an eMMC may
 //! say.
-#![no_main]
 
+use crate::oracle::{Oracle, Tape, work, work_of};
 use block::Probe;
 use block::capabilities;
 use block::drive::{emmc_sanitize, scsi_format, scsi_sanitize};
 use block::mmc::ExtCsd;
 use block::sanitize::Operation;
 use block::scsi::sense::Sense;
-use fuzz::{Oracle, Tape, work, work_of};
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+/// Reads one input; panics when a promise does not hold.
+pub fn run(input: &[u8]) {
     let mut tape = Tape(input);
     let Some(choice) = tape.byte() else { return };
     let oracle = Oracle::new(tape.0);
@@ -33,4 +33,4 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         6 => drop(ExtCsd::parse(tape.0)),
         _ => drop(capabilities::scsi(&oracle)),
     }
-});
+}

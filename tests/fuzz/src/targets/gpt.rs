@@ -1,12 +1,12 @@
 //! Partition tables of images: GPT with both sizes of sectors, and MBR.
-#![no_main]
 
 use image_writer::gpt::Gpt;
 use image_writer::mbr::Mbr;
 
 const MIB: u64 = 1 << 20;
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+/// Reads one input; panics when a promise does not hold.
+pub fn run(input: &[u8]) {
     for sector in [512, 4096] {
         if let Ok(mut gpt) = Gpt::parse_unsigned(input, sector, 64 * MIB) {
             let before = gpt.partitions();
@@ -26,4 +26,4 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
             assert!(offset + length <= 200 * MIB, "it is not on the disk");
         }
     }
-});
+}

@@ -1,13 +1,13 @@
 //! ATA behind SCSI pass-through: what the probe asks, Sanitize, and the secure erase, on a drive that may say anything.
-#![no_main]
 
+use crate::oracle::{Oracle, Tape, work};
 use block::Probe;
 use block::capabilities;
 use block::drive::{Drive, ata_sanitize, ata_security};
 use block::sanitize::Operation;
-use fuzz::{Oracle, Tape, work};
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+/// Reads one input; panics when a promise does not hold.
+pub fn run(input: &[u8]) {
     let mut tape = Tape(input);
     let Some(choice) = tape.byte() else { return };
     let oracle = Oracle::new(tape.0);
@@ -28,4 +28,4 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         }
         _ => drop(capabilities::ata(&oracle)),
     }
-});
+}

@@ -1,0 +1,62 @@
+//! Each target with random changes of its seeds. `FUZZ_INPUTS` is how many inputs each gets, `FUZZ_SEED` repeats a run.
+
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fastrand::Rng;
+use fuzz::{TARGETS, Target, changed, seeds};
+
+/// For each target.
+const INPUTS: u64 = 5_000;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
+}
+
+#[test]
+fn no_input_breaks_a_promise() {
+    let seed = number("FUZZ_SEED").unwrap_or_else(|| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+        now.as_secs()
+    });
+    println!("FUZZ_SEED={seed}");
+    let inputs = number("FUZZ_INPUTS").unwrap_or(INPUTS);
+    std::thread::scope(|scope| {
+        for (name, target) in TARGETS {
+            scope.spawn(move || try_target(name, target, seed, inputs));
+        }
+    });
+}
+
+fn try_target(name: &str, target: Target, seed: u64, inputs: u64) {
+    let mut random = Rng::with_seed(seed);
+    let seeds = seeds(name).expect("the seeds can be read");
+    for seed in &seeds {
+        try_input(name, target, seed);
+    }
+    for _ in 0..inputs {
+        try_input(name, target, &changed(&seeds, &mut random));
+    }
+}
+
+/// An input that breaks a promise is kept in a file, which `cargo xtask fuzz` reads as well.
+fn try_input(name: &str, target: Target, input: &[u8]) {
+    if catch_unwind(|| target(input)).is_err() {
+        let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{name}"));
+        fs::write(&file, input).expect("the input can be kept");
+        panic!("{name} breaks a promise; the input is {}", file.display());
+    }
+}
+
+#[test]
+fn a_broken_promise_is_found() {
+    let mut random = Rng::with_seed(1);
+    let seeds = seeds("manager").expect("the seeds can be read");
+    assert!(!seeds.is_empty());
+    // Holds for every seed, and not for what becomes of them.
+    let longest = seeds.iter().map(Vec::len).max().unwrap_or_default();
+    let inputs = std::iter::repeat_with(|| changed(&seeds, &mut random));
+    assert!(inputs.take(1000).any(|input| input.len() > longest));
+}
