@@ -85,6 +85,14 @@ impl Controller {
         Ok(())
     }
 
+    /// Its process id.
+    ///
+    /// # Errors
+    /// When it is not running.
+    pub fn pid(&self) -> Result<u32> {
+        Ok(self.process.as_ref().context("it is not running")?.id())
+    }
+
     /// Kills it, as a power cut would.
     pub fn kill(&mut self) {
         self.process = None;

@@ -18,6 +18,7 @@ pub mod axe;
 pub mod browser;
 pub mod controller;
 pub mod machine;
+pub mod open_pages;
 pub mod page;
 mod pipe;
 pub mod real_agent;

@@ -1,9 +1,11 @@
-//! `cargo xtask soak --part page`: how long the page needs to show 10,000 nodes, and how late its bars are.
+//! `cargo xtask soak --part page`: how long the page needs to show 10,000 nodes, how late its bars are, and what open pages cost the
+//! controller.
 
 use anyhow::{Context, Result, ensure};
 use bench::api::fill::filled;
 use browser::controller::directory;
 use browser::machine::{DISK, Machine, options};
+use browser::open_pages;
 use browser::{Browser, Controller, Login};
 use clap::Parser;
 use serde_json::{Value, json};
@@ -33,6 +35,14 @@ const MOST: Duration = Duration::from_secs(2);
 const MOST_SCRIPT: Duration = Duration::from_millis(300);
 /// From an agent's report until the page shows it: "bars per disk, … at most 2 s old" (issue 20).
 const OLDEST_BAR: Duration = Duration::from_secs(2);
+/// In which the controller answers 99 of 100 views of the fleet.
+const MOST_VIEW: Duration = Duration::from_millis(100);
+/// How many views are asked for.
+const VIEWS: usize = 300;
+/// Pages that are open while nothing happens, for how long, …
+const OPEN: (usize, Duration) = (200, Duration::from_secs(60));
+/// … and what they may cost the controller: bytes, and a share of a processor.
+const MOST_COST: (u64, f64) = (64 << 20, 0.05);
 /// How many reports of an agent are followed.
 const REPORTS: u64 = 20;
 const MAC: &str = "52:54:00:be:00:02";
@@ -50,6 +60,7 @@ fn main() -> Result<()> {
     let bin_dir = wanted.bin_dir.canonicalize().with_context(|| wanted.bin_dir.display().to_string())?;
     let programs = ["anneal-controller", "anneal"].map(|name| bin_dir.join(name));
     let controller = Controller::of(programs, Login::Open, dir)?;
+    costs(&controller)?;
     let browser = Browser::start()?;
     let mut measured = Vec::new();
     for _ in 0..wanted.times {
@@ -91,6 +102,30 @@ fn main() -> Result<()> {
         oldest.as_millis(),
         OLDEST_BAR.as_millis()
     );
+    Ok(())
+}
+
+/// What views and open pages cost the controller.
+fn costs(controller: &Controller) -> Result<()> {
+    let view = open_pages::views(controller, VIEWS)?;
+    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+    println!("page: a view is answered in {:.1} ms, p99 of {VIEWS}", ms(view));
+    let node = controller.enrol("idle", &[])?;
+    let (pages, time) = OPEN;
+    let cost = open_pages::open(controller, &node, pages, time)?;
+    controller.does(&["node", "delete", "idle"])?;
+    let mib = cost.memory as f64 / f64::from(1 << 20);
+    let percent = cost.processor.map(|share| share * 100.0);
+    println!(
+        "page: {pages} open pages, {mib:.1} MiB more; in {} s without a change {:.2} % of a core, without pages {:.2} %",
+        time.as_secs(),
+        percent[1],
+        percent[0]
+    );
+    ensure!(view < MOST_VIEW, "MISSED: a view in {:.1} ms, not below {}", ms(view), MOST_VIEW.as_millis());
+    ensure!(cost.memory < MOST_COST.0, "MISSED: {mib:.1} MiB for {pages} pages, not below 64");
+    let more = cost.processor[1] - cost.processor[0];
+    ensure!(more < MOST_COST.1, "MISSED: {:.2} % of a core for {pages} pages, not below 5", more * 100.0);
     Ok(())
 }
 

@@ -8,6 +8,7 @@ mod fleet;
 mod keyboard;
 mod login;
 mod node;
+mod open_pages;
 mod other_pages;
 mod plan;
 mod progress;
