@@ -265,6 +265,25 @@ async fn a_lease_that_is_kept_stays_so_when_a_pass_panics_and_when_the_node_is_g
 }
 
 /// Where a run stands, and whether its controller may have died in a call that is not refused under a lost lease.
+/// As after a pause that was longer than the lease: another controller has the node.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_done_under_a_kept_lease_that_is_lost() {
+    let (world, other, _running) = at_rest_after_a_death(Settings::default()).await;
+    let now = world.clock.now();
+    let taken = world.store.take_lease(world.node, other, now, now.after(TAKE_OVER)).await.unwrap();
+    world.store.release_lease(taken.expect("its own holder takes it anew")).await.unwrap();
+    let of_third = world.store.take_lease(world.node, "c3", now, now.after(2 * TAKE_OVER)).await.unwrap();
+    // It finds out when it renews the lease.
+    sleep(Duration::from_secs(4)).await;
+    let done = world.actions().len();
+    world.put(ProvisionState::Manageable, |node| node.next_wake_at = Some(now)).await;
+    sleep(TAKE_OVER).await;
+    assert_eq!(world.actions().len(), done, "{:?}", world.actions());
+    world.store.release_lease(of_third.expect("it was released")).await.unwrap();
+    within_limit(async || world.actions().len() > done).await;
+    assert_eq!(*world.unleased.lock().unwrap(), [] as [&str; 0]);
+}
+
 #[test]
 fn the_row_says_where_no_bmc_was_called() {
     let enrolled = Node::enrolled(Uuid::nil(), "redfish", NOW);
