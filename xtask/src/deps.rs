@@ -45,6 +45,9 @@ pub const SIGN: &str = "sbsigntool openssl";
 /// Emulates bare metal: firmware, PXE ROMs and network tools, and what signs for it.
 pub const LAB: &str = "qemu-system-x86 seabios ovmf ipxe ipxe-qemu iproute2 sbsigntool openssl";
 
+/// A forward proxy: the program alone, without the service that Debian would start.
+pub const PROXY: &str = "tinyproxy-bin";
+
 /// Outside judges of the test suite: other people's BMCs and clients, and readers of disks.
 pub const JUDGES: &str = "\
     ipmitool openipmi mdadm lvm2 cryptsetup-bin busybox-static cpio gdisk lshw hdparm psmisc udev \

@@ -69,6 +69,10 @@ tasks:
            [--nodes N] [--mib N] [--rounds N] [--seed N] [--report FILE];
            with --power nodes whose power state is read within a period
            [--nodes N] [--period SECONDS] [--redfish N] [--ipmi N] [--report FILE]
+           boot: from power-on to the first heartbeat, by each way to boot
+           [--times N] [--filter WAY]
+           media: fifty nodes that boot by virtual media at once
+           [--nodes N] [--seed N] [--report FILE]
            hwm: what an external hardware manager costs its host
   fuzz     libFuzzer over the parsers of what drives, disks, managers and
            bundles say, ten minutes each [--seconds N] [NAME ...]

@@ -133,7 +133,7 @@ fn lab(seed: Option<&str>) -> Result<()> {
     /// that was seen to pass, so that a failure is news.
     const SCENARIOS: [(&str, &str, &str); 2] = [("mid_erase", "50", "298966"), ("resumed", "100", "328018")];
 
-    let machines = machines(&[deps::BUILD, deps::IMAGE, deps::LAB])?;
+    let machines = machines(&[deps::BUILD, deps::IMAGE, deps::LAB, deps::JUDGES])?;
     for (filter, times, known) in SCENARIOS {
         let words = ["--filter", filter, "--times", times, "--seed", seed.unwrap_or(known)];
         sh::run(machines().args(words))?;
@@ -152,7 +152,7 @@ fn deploy(options: &[String]) -> Result<()> {
 
 /// Ways to boot that are not in `cargo xtask test`.
 fn boot(options: &[String]) -> Result<()> {
-    let machines = machines(&[deps::BUILD, deps::IMAGE, deps::LAB])?;
+    let machines = machines(&[deps::BUILD, deps::IMAGE, deps::LAB, deps::PROXY])?;
     sh::run(machines().args(["--table", "boots"]).args(options))
 }
 

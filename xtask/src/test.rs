@@ -27,7 +27,7 @@ const HEAVY: [&str; 4] = ["machines", "contract", "lab", "browser"];
 
 /// Which binaries have tests that boot nodes, or need what a node needs. These are marked as ignored, so that a plain `cargo test` is
 /// quick.
-const NODES: [&str; 3] = ["lab::", "lab::power::", "machines::network_boot::"];
+const NODES: [&str; 4] = ["lab::", "lab::power::", "machines::network_boot::", "fleet::media::"];
 
 /// Seeds of the simulation in the fast tier.
 const FAST_SEEDS: &str = "50";

@@ -2,6 +2,7 @@
 
 use crate::journal::{What, now};
 use crate::machine::{BootSetting, Machine};
+use crate::medium;
 use anyhow::Result;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -24,11 +25,11 @@ const RESET: &str = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
 /// `Basic` and [`USER`] in base64.
 const AUTHORIZATION: &str = "Basic ZmxlZXQ6ZmxlZXQ=";
 const RESETS: [&str; 4] = ["On", "ForceOff", "GracefulShutdown", "ForceRestart"];
-const TARGETS: [&str; 3] = ["None", "Pxe", "Hdd"];
+const TARGETS: [&str; 4] = ["None", "Pxe", "Hdd", "Cd"];
 const ENABLED: [&str; 3] = ["Disabled", "Once", "Continuous"];
 
 /// Status and body of an answer.
-type Reply = (StatusCode, Value);
+pub type Reply = (StatusCode, Value);
 
 /// Serves one connection to its end.
 ///
@@ -122,6 +123,7 @@ fn act(machine: &Arc<Machine>, method: &Method, path: &str, body: &Value) -> Rep
             None => refuse(StatusCode::BAD_REQUEST, "PropertyValueNotInList"),
         },
         ("POST", RESET) => reset(machine, body["ResetType"].as_str().unwrap_or_default()),
+        (_, path) if path.starts_with(medium::DRIVES) => medium::act(machine, method, path, body),
         _ => refuse(StatusCode::NOT_FOUND, "ResourceMissingAtURI"),
     }
 }
@@ -145,6 +147,7 @@ fn system(machine: &Machine) -> Value {
             "BootSourceOverrideMode": "UEFI",
             "BootSourceOverrideTarget@Redfish.AllowableValues": TARGETS,
         },
+        "VirtualMedia": { "@odata.id": medium::DRIVES },
         "Actions": { "#ComputerSystem.Reset": {
             "target": RESET,
             "ResetType@Redfish.AllowableValues": RESETS,
@@ -178,7 +181,8 @@ fn reset(machine: &Arc<Machine>, kind: &str) -> Reply {
     (StatusCode::NO_CONTENT, Value::Null)
 }
 
-fn refuse(status: StatusCode, key: &str) -> Reply {
+/// An error in the form of DSP0266.
+pub fn refuse(status: StatusCode, key: &str) -> Reply {
     (status, json!({ "error": { "code": format!("Base.1.8.{key}"), "message": key } }))
 }
 

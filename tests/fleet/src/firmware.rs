@@ -2,7 +2,8 @@
 
 use crate::contact::Endpoint;
 use crate::journal::What;
-use crate::machine::Machine;
+use crate::machine::{BootSource, Machine};
+use crate::medium;
 use agent_protocol::NONCE_HEADER;
 use anyhow::{Context, Result, ensure};
 use bench::client::{Route, send};
@@ -45,9 +46,19 @@ impl CommandLine {
 }
 
 /// From power-on until the ramdisk starts; `None`: the machine boots from its disk, where nothing speaks to a controller.
-pub async fn boot(machine: &Machine) -> Option<CommandLine> {
+pub async fn boot(machine: &Machine, source: &BootSource) -> Option<CommandLine> {
     let (times, chance) = (&machine.behaviour().agent, machine.chance());
     sleep(chance.time(times.firmware_ms, "firmware", machine.turn())).await;
+    let read = match source {
+        BootSource::Medium(url) => medium::boot(machine, url).await,
+        BootSource::Network => CommandLine::read(&from_network(machine).await?),
+    };
+    sleep(chance.time(times.ramdisk_ms, "ramdisk", machine.turn())).await;
+    read.inspect_err(|error| eprintln!("anneal-fleet: node {}: {error:#}", machine.number)).ok()
+}
+
+/// The kernel command line of a boot from the network; `None`: the machine is to boot from its disk.
+async fn from_network(machine: &Machine) -> Option<String> {
     let (server, mut script) = first_answer(machine).await;
     let line = loop {
         match script {
@@ -59,9 +70,7 @@ pub async fn boot(machine: &Machine) -> Option<CommandLine> {
         script = fetch(machine, server).await.unwrap_or(BootScript::Wait);
     };
     machine.note(What::Script { server: server.to_string() });
-    sleep(chance.time(times.ramdisk_ms, "ramdisk", machine.turn())).await;
-    let read = CommandLine::read(&line);
-    read.inspect_err(|error| eprintln!("anneal-fleet: node {}: {error:#}: {line}", machine.number)).ok()
+    Some(line)
 }
 
 /// The first server that answers, as with DHCP servers of which one is dead. Each machine begins with another one.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   controller ── Redfish over HTTP(S) ────▶ bmc.rs ─┐
-//!                                                    ├─▶ machine.rs  its power, its boot device
+//!                                      medium.rs ◀──┼─▶ machine.rs  its power, its boot device
 //!   controller ◀── boot script ── firmware.rs ◀──────┘       │
 //!              ◀── inspection, lookup, heartbeat ── agent.rs ◀┘   contact.rs: to the next controller when one is silent
 //!              ─── commands, TLS ─────────────▶ agent.rs
@@ -12,7 +12,8 @@
 //! here and not in a controller, so several controllers see the same machine. Times and faults are data (`behaviour.rs`), drawn
 //! from a seed. `journal.rs` has every call of a BMC and every command of an agent.
 //!
-//! `sizing` takes one controller from empty to all nodes available. `images` lets all nodes fetch one image at once.
+//! `sizing` takes one controller from empty to all nodes available. `images` lets all nodes fetch one image at once, `media` lets
+//! them boot by virtual media at once.
 //! `power` reads the power state of all nodes, within a period and as often as it can.
 //! `image_takeover` kills one of three controllers when every node has half of an image. `rounds` gives three controllers on one PostgreSQL the same
 //! nodes, disturbs one of them, and judges what the nodes saw. `upgrade` replaces all three by another build, one after another.
@@ -28,6 +29,8 @@ pub mod image_takeover;
 pub mod images;
 pub mod journal;
 pub mod machine;
+pub mod media;
+pub mod medium;
 pub mod network;
 pub mod operator;
 pub mod power;

@@ -29,6 +29,17 @@ pub struct Machine {
 struct State {
     power: Power<Runs>,
     setting: BootSetting,
+    /// The URL of what is in the virtual CD drive.
+    medium: Option<String>,
+}
+
+/// Where a machine boots from, if not from its disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BootSource {
+    /// The network.
+    Network,
+    /// The medium at this URL.
+    Medium(String),
 }
 
 /// What runs while there is power.
@@ -47,7 +58,7 @@ impl Drop for Runs {
 /// The boot override of Redfish, in its words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BootSetting {
-    /// `BootSourceOverrideTarget`: `None`, `Pxe`, `Hdd`.
+    /// `BootSourceOverrideTarget`: `None`, `Pxe`, `Hdd`, `Cd`.
     pub target: String,
     /// `BootSourceOverrideEnabled`: `Disabled`, `Once`, `Continuous`.
     pub enabled: String,
@@ -60,13 +71,18 @@ impl Default for BootSetting {
 }
 
 impl BootSetting {
-    /// Whether the next boot is from the network; `Once` is used up by it.
-    fn take(&mut self) -> bool {
-        let network = self.target == "Pxe" && self.enabled != "Disabled";
+    /// Where the next boot is from, with this medium in the drive; `Once` is used up by it.
+    fn take(&mut self, medium: Option<&str>) -> Option<BootSource> {
+        let source = match self.target.as_str() {
+            _ if self.enabled == "Disabled" => None,
+            "Pxe" => Some(BootSource::Network),
+            "Cd" => medium.map(|url| BootSource::Medium(url.to_owned())),
+            _ => None,
+        };
         if self.enabled == "Once" {
             *self = Self::default();
         }
-        network
+        source
     }
 }
 
@@ -127,10 +143,11 @@ impl Machine {
         if !state.power.switch_on() {
             return;
         }
-        let network = state.setting.take();
-        self.note(What::On { network });
-        if network {
-            let life = live(self.clone(), state.power.boot);
+        let State { setting, medium, .. } = &mut *state;
+        let source = setting.take(medium.as_deref());
+        self.note(What::On { network: source == Some(BootSource::Network) });
+        if let Some(source) = source {
+            let life = live(self.clone(), state.power.boot, source);
             state.power.runs.life = Some(AbortOnDropHandle::new(tokio::spawn(life)));
         }
     }
@@ -143,6 +160,16 @@ impl Machine {
     /// Changes the boot override.
     pub fn set_boot(&self, setting: BootSetting) {
         held(&self.state).setting = setting;
+    }
+
+    /// The URL of what is in the virtual CD drive.
+    pub fn medium(&self) -> Option<String> {
+        held(&self.state).medium.clone()
+    }
+
+    /// Changes what is in the virtual CD drive.
+    pub fn insert(&self, medium: Option<String>) {
+        held(&self.state).medium = medium;
     }
 
     /// The agent that runs.
@@ -168,8 +195,8 @@ impl Machine {
 }
 
 /// From power-on to power-off.
-async fn live(machine: Arc<Machine>, boot: u32) {
-    let Some(script) = firmware::boot(&machine).await else { return };
+async fn live(machine: Arc<Machine>, boot: u32, source: BootSource) {
+    let Some(script) = firmware::boot(&machine, &source).await else { return };
     if let Err(error) = agent::live(&machine, boot, &script).await {
         eprintln!("anneal-fleet: node {}: {error:#}", machine.number);
     }
@@ -184,9 +211,16 @@ mod tests {
         let set =
             |target: &str, enabled: &str| BootSetting { target: target.into(), enabled: enabled.into() };
         let mut once = set("Pxe", "Once");
-        assert!(once.take() && !once.take());
+        assert_eq!([once.take(None), once.take(None)], [Some(BootSource::Network), None]);
         let mut always = set("Pxe", "Continuous");
-        assert!(always.take() && always.take());
-        assert!(!set("Pxe", "Disabled").take() && !set("Hdd", "Once").take());
+        assert_eq!(
+            [always.take(None), always.take(None)],
+            [Some(BootSource::Network), Some(BootSource::Network)]
+        );
+        let mut medium = set("Cd", "Once");
+        assert_eq!(medium.take(Some("http://h/m")), Some(BootSource::Medium("http://h/m".into())));
+        for mut disk in [medium, set("Cd", "Once"), set("Pxe", "Disabled"), set("Hdd", "Once")] {
+            assert_eq!(disk.take(None), None);
+        }
     }
 }

@@ -7,6 +7,7 @@ use fleet::contact::Endpoint;
 use fleet::fleet::{Fleet, Setup};
 use fleet::images;
 use fleet::journal::Journal;
+use fleet::media;
 use fleet::network::{Network, mac};
 use fleet::power;
 use fleet::rounds;
@@ -34,6 +35,8 @@ enum What {
     Bench(Bench),
     /// One controller and nodes that fetch one image from it at once: `cargo xtask bench fleet --images`.
     Images(Images),
+    /// One controller and nodes that boot by virtual media at once: `cargo xtask bench media`.
+    Media(Media),
     /// The power state of many nodes, read within a period: `cargo xtask bench fleet --power`.
     Power(Power),
     /// Three controllers on one PostgreSQL, one of them killed, frozen or cut off: `cargo xtask soak --part fleet`. Needs root.
@@ -128,6 +131,31 @@ struct Images {
 }
 
 #[derive(Debug, Args)]
+struct Media {
+    /// Directory with anneal-controller.
+    #[arg(long, default_value = "target/release")]
+    bin_dir: PathBuf,
+    /// Directory of the image.
+    #[arg(long, default_value = "image/out")]
+    image: PathBuf,
+    /// Nodes. Goals are held for 50.
+    #[arg(long, default_value_t = media::GOAL_NODES)]
+    nodes: u32,
+    /// Seed of what happens by chance; the time by default.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Where the report goes.
+    #[arg(long, default_value = "target/bench-media.json")]
+    report: PathBuf,
+    /// The database and the log go into a new directory here.
+    #[arg(long, default_value = "target")]
+    dir: PathBuf,
+    /// Keep that directory.
+    #[arg(long)]
+    keep: bool,
+}
+
+#[derive(Debug, Args)]
 struct Power {
     /// Directory with anneal-controller.
     #[arg(long, default_value = "target/release")]
@@ -198,6 +226,7 @@ fn main() -> ExitCode {
         What::Serve(options) => serve(&options).map(|()| true),
         What::Bench(options) => measure(&options),
         What::Images(options) => fetch_images(&options),
+        What::Media(options) => boot_media(&options),
         What::Power(options) => read_power(&options),
         What::Rounds(options) => play(&options),
         What::Upgrade(options) => replace(&options),
@@ -299,6 +328,26 @@ fn fetch_images(options: &Images) -> Result<bool> {
     report.write(&options.report)?;
     let reached = show(&report, &report.missed());
     Ok(reached || options.nodes < 20 || options.mib < 1024)
+}
+
+fn boot_media(options: &Media) -> Result<bool> {
+    ensure!(options.nodes > 0, "no node");
+    let mut scratch = tempfile::Builder::new();
+    let scratch = scratch.prefix("bench-media-").disable_cleanup(options.keep).tempdir_in(&options.dir)?;
+    let shape = media::Shape {
+        program: options.bin_dir.join("anneal-controller"),
+        image: absolute(&options.image)?,
+        nodes: options.nodes,
+        seed: seed(options.seed)?,
+        limit: Duration::from_secs(1800),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let report = runtime.block_on(media::run(&shape, scratch.path()));
+    runtime.shutdown_background();
+    let report = report?;
+    report.write(&options.report)?;
+    let reached = show(&report, &report.missed());
+    Ok(reached || options.nodes < media::GOAL_NODES)
 }
 
 fn read_power(options: &Power) -> Result<bool> {

@@ -5,7 +5,7 @@ use bench::client::Route;
 use bench::operator::{Api, Operator};
 use contract::process::{Daemon, free_port};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -45,6 +45,36 @@ pub struct Ports {
     encrypted: Route,
 }
 
+/// What nodes boot.
+pub struct BootFiles {
+    /// The kernel.
+    pub kernel: PathBuf,
+    /// The initramfs.
+    pub initramfs: PathBuf,
+    /// Directory of the loaders of boot media.
+    pub medium_loaders: Option<PathBuf>,
+}
+
+impl BootFiles {
+    /// Files that no machine boots.
+    fn of_no_machine(dir: &Path) -> Result<Self> {
+        let file = dir.join("boot-file");
+        std::fs::write(&file, "no machine of these tests boots it")?;
+        Ok(Self { kernel: file.clone(), initramfs: file, medium_loaders: None })
+    }
+
+    /// The settings of `[boot]`.
+    fn settings(&self) -> String {
+        let loaders = self.medium_loaders.as_ref().map(|dir| format!("medium_loader_dir = {dir:?}\n"));
+        format!(
+            "kernel = {:?}\ninitramfs = {:?}\n{}",
+            self.kernel,
+            self.initramfs,
+            loaders.unwrap_or_default()
+        )
+    }
+}
+
 impl Ports {
     /// How a client at `from` reaches the agents' port.
     pub fn to_agents(&self, from: Ipv4Addr) -> Route {
@@ -67,7 +97,15 @@ impl Controller {
         if pinned {
             command.args(["--cpu-list", "0"]).arg(program);
         }
-        Self::begin(command, dir, Ipv4Addr::LOCALHOST, "").await
+        Self::begin(command, dir, Ipv4Addr::LOCALHOST, &BootFiles::of_no_machine(dir)?, "").await
+    }
+
+    /// The same, for nodes that boot these files.
+    ///
+    /// # Errors
+    /// When it does not serve within a minute.
+    pub async fn start_booting(program: &Path, dir: &Path, files: &BootFiles) -> Result<Self> {
+        Self::begin(Command::new(program), dir, Ipv4Addr::LOCALHOST, files, "").await
     }
 
     /// Starts the `anneal-controller` at `program` with an empty database in `dir`. Nodes reach it at `address`, and `settings` are
@@ -76,22 +114,27 @@ impl Controller {
     /// # Errors
     /// When it does not serve within a minute.
     pub async fn start_at(program: &Path, dir: &Path, address: Ipv4Addr, settings: &str) -> Result<Self> {
-        Self::begin(Command::new(program), dir, address, settings).await
+        let files = BootFiles::of_no_machine(dir)?;
+        Self::begin(Command::new(program), dir, address, &files, settings).await
     }
 
-    async fn begin(mut command: Command, dir: &Path, address: Ipv4Addr, settings: &str) -> Result<Self> {
+    async fn begin(
+        mut command: Command,
+        dir: &Path,
+        address: Ipv4Addr,
+        files: &BootFiles,
+        settings: &str,
+    ) -> Result<Self> {
         let port = || Ok::<_, anyhow::Error>(SocketAddr::from(([127, 0, 0, 1], free_port()?)));
         let (operators, agents, boot) = (port()?, port()?, SocketAddr::from((address, free_port()?)));
-        let file = dir.join("boot-file");
-        std::fs::write(&file, "no machine of these tests boots it")?;
         let config = dir.join("controller.toml");
         let text = format!(
             "state_dir = {:?}\n[api]\nlisten = [\"{operators}\", \"0.0.0.0:{}\"]\nauth_strategy = \"noauth\"\n[boot]\n\
-             enabled = true\naddress = \"{address}\"\nhttp_port = {}\ntftp = false\nkernel = {file:?}\n\
-             initramfs = {file:?}\n{settings}",
+             enabled = true\naddress = \"{address}\"\nhttp_port = {}\ntftp = false\n{}{settings}",
             dir.join("state"),
             agents.port(),
-            boot.port()
+            boot.port(),
+            files.settings()
         );
         std::fs::write(&config, text)?;
         let program = command.get_program().to_string_lossy().into_owned();

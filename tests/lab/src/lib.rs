@@ -33,6 +33,7 @@ pub mod net;
 pub mod node;
 pub mod packing;
 pub mod process;
+pub mod proxy;
 pub mod qmp;
 pub mod recorded;
 pub mod redfish;

@@ -33,6 +33,20 @@ const APPLETS: [&str; 13] = [
 /// # Errors
 /// When a tool is missing.
 pub fn image(dir: &Path, tools: &[&str], files: &[(&str, &[u8])], script: &str) -> Result<PathBuf> {
+    image_with(dir, tools, files, script, true)
+}
+
+/// As [`image`]; if it does not `run` the script, that is only in the archive, and the agent is `/init`.
+///
+/// # Errors
+/// When a tool is missing.
+pub fn image_with(
+    dir: &Path,
+    tools: &[&str],
+    files: &[(&str, &[u8])],
+    script: &str,
+    run: bool,
+) -> Result<PathBuf> {
     let (image, root) = (dir.join("image"), dir.join("layers"));
     fs::create_dir_all(root.join("bin"))?;
     fs::create_dir_all(&image)?;
@@ -53,7 +67,7 @@ pub fn image(dir: &Path, tools: &[&str], files: &[(&str, &[u8])], script: &str) 
     let plain = fs::read(image_dir()?.join("initramfs"))?;
     let agent = root.join("agent");
     fs::write(&agent, init_of(&image_dir()?.join("initramfs"))?)?;
-    let init = root.join("init");
+    let init = root.join(if run { "init" } else { "not-init" });
     fs::write(&init, format!("{HEAD}{script}\nexec /agent\n"))?;
     for file in [&agent, &init] {
         fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;

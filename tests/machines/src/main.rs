@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! machines --bin-dir target/debug --image image/out [--filter NAME] [--list] [--jobs 2] [--keep]
-//!          [--times 2] [--seed N] [--table run|long|boots|deployments] [--again]
+//!          [--times 2] [--seed N] [--table run|long|boots|deployments|boot-times] [--again]
 //! ```
 //!
 //! Every scenario has a network namespace, a controller on a state directory of its own, and QEMU nodes that
@@ -11,6 +11,7 @@
 //! any failed. Needs root.
 
 mod bmc;
+mod boot_times;
 mod certificate;
 mod deployments;
 mod desk;
@@ -50,8 +51,10 @@ fn main() -> ExitCode {
         };
     }
     let outcome = Options::parse(words.into_iter()).and_then(|options| {
-        if options.table == Table::Deployments {
-            return deployments::all(&options);
+        match options.table {
+            Table::Deployments => return deployments::all(&options),
+            Table::BootTimes => return boot_times::all(&options),
+            Table::Run | Table::Long | Table::Boots => {}
         }
         let chosen = scenarios::chosen(options.filter.as_deref(), options.table)?;
         if options.list {

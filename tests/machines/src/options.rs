@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 
 const USAGE: &str = "usage: machines [--bin-dir DIR] [--image DIR] [--filter NAME] [--list] [--jobs N] [--keep] [--times N] \
-     [--seed N] [--table run|long|boots|deployments] [--again]";
+     [--seed N] [--table run|long|boots|deployments|boot-times] [--again]";
 
 /// What is to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum Table {
     Boots,
     /// The table of deployments of `cargo xtask soak --part deploy`.
     Deployments,
+    /// The measurement of `cargo xtask bench boot`.
+    BootTimes,
 }
 
 impl std::str::FromStr for Table {
@@ -29,6 +31,7 @@ impl std::str::FromStr for Table {
             "long" => Self::Long,
             "boots" => Self::Boots,
             "deployments" => Self::Deployments,
+            "boot-times" => Self::BootTimes,
             _ => bail!("there is no table {name:?}"),
         })
     }
@@ -52,7 +55,7 @@ pub struct Options {
     /// Keep the files of scenarios that passed too.
     pub keep: bool,
     /// How often the `…_mid_erase` scenarios kill and cut, at least 1; with the table of deployments, how many of them are killed,
-    /// and cut.
+    /// and cut; with the table of boot times, how often each is measured.
     pub times: u64,
     /// What failed next to others runs again alone.
     pub again: bool,

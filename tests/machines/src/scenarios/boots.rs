@@ -1,7 +1,8 @@
 //! The ways to boot that only `cargo xtask soak --part boot` tries; the others are in the table of all scenarios.
 
 use super::{
-    Scenario, http_boot_dhcp, pxe_ipv6, virtual_media, virtual_media_killed, virtual_media_networks,
+    Scenario, behind_proxy, http_boot_dhcp, pxe_ipv6, virtual_media, virtual_media_killed,
+    virtual_media_networks,
 };
 
 /// The longest first.
@@ -15,5 +16,6 @@ pub static ALL: &[Scenario] = &[
         Box::pin(virtual_media_networks::story(stage))
     }),
     ("pxe_ipv6", pxe_ipv6::ABOUT, |stage| Box::pin(pxe_ipv6::story(stage))),
+    ("behind_proxy", behind_proxy::ABOUT, |stage| Box::pin(behind_proxy::story(stage))),
     ("http_boot_dhcp", http_boot_dhcp::ABOUT, |stage| Box::pin(http_boot_dhcp::story(stage))),
 ];

@@ -2,6 +2,7 @@
 
 mod apparent_configuration;
 mod bad_images;
+mod behind_proxy;
 mod boots;
 mod bundle;
 mod clean_uefi;
@@ -127,7 +128,7 @@ static LONG: &[Scenario] = &[
     ("deployed_4k", deployed_4k::ABOUT, |stage| Box::pin(deployed_4k::story(stage))),
 ];
 
-/// The scenarios of a table with `filter` in their names. Deployments are none.
+/// The scenarios of a table with `filter` in their names. Deployments and boot times are none.
 ///
 /// # Errors
 /// When there is none.
@@ -137,7 +138,7 @@ pub fn chosen(filter: Option<&str>, table: Table) -> Result<Vec<&'static Scenari
         Table::Run => ALL,
         Table::Long => LONG,
         Table::Boots => boots::ALL,
-        Table::Deployments => &[],
+        Table::Deployments | Table::BootTimes => &[],
     };
     let chosen: Vec<_> = table.iter().filter(|(name, ..)| name.contains(filter)).collect();
     ensure!(!chosen.is_empty(), "no scenario has {filter:?} in its name");

@@ -1,0 +1,239 @@
+//! `cargo xtask bench boot`: how long a node takes from power-on to its first heartbeat, by each way to boot, next to a reference.
+//!
+//! The reference is booted in the same way, by the same firmware, with the same kernel and an initramfs of the same size, and does
+//! nothing but bring its link up by DHCP and open a connection to the controller's machine. Each boot has a node and a controller of its
+//! own, and nothing runs next to it. Reference and ramdisk take turns.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use lab::disk::Bus;
+use lab::node::Firmware;
+use lab::redfish::media::MediaQuirks;
+use lab::site::{ADDRESS, Site, in_namespace};
+use lab::wait;
+use serde::Serialize;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+
+use crate::layers;
+use crate::node::Node;
+use crate::options::Options;
+use crate::run::{in_directory, put_away, show_logs};
+use crate::stage::{LONG, NODE, SETTINGS, Stage, enrol_redfish};
+
+/// Goal of issue 19: the ramdisk takes at most so many times as long as the reference.
+const GOAL: f64 = 1.25;
+/// Boots of each kind by each way.
+const ROUNDS: usize = 5;
+/// Where the reference connects to.
+const PORT: u16 = 4444;
+
+/// A way to boot.
+struct Way {
+    name: &'static str,
+    firmware: Firmware,
+    interface: &'static str,
+    memory_mib: u32,
+}
+
+const WAYS: [Way; 6] = [
+    Way { name: "iPXE by PXE, BIOS", firmware: Firmware::Bios, interface: "ipxe", memory_mib: 256 },
+    Way { name: "iPXE by PXE, UEFI", firmware: Firmware::Uefi, interface: "ipxe", memory_mib: 256 },
+    Way { name: "iPXE by HTTP, UEFI", firmware: Firmware::Uefi, interface: "http-ipxe", memory_mib: 256 },
+    Way {
+        name: "virtual media, BIOS",
+        firmware: Firmware::Bios,
+        interface: "redfish-virtual-media",
+        memory_mib: 256,
+    },
+    Way {
+        name: "virtual media, UEFI",
+        firmware: Firmware::Uefi,
+        interface: "redfish-virtual-media",
+        memory_mib: 256,
+    },
+    // The firmware keeps the whole medium in memory while the ramdisk unpacks its copy.
+    Way {
+        name: "HTTP boot of the medium, UEFI",
+        firmware: Firmware::Uefi,
+        interface: "redfish-https",
+        memory_mib: 512,
+    },
+];
+
+/// What the reference does: the link, one packet.
+const REFERENCE: &str = r#"
+for module in virtio_pci virtio_net; do modprobe $module; done
+busybox chmod 755 /lease
+busybox ip link set lo up
+busybox udhcpc -q -n -t 20 -T 1 -i eth0 -s /lease
+busybox nc ADDRESS PORT </dev/null
+while true; do sleep 60; done
+"#;
+/// What udhcpc runs when it has a lease.
+const LEASE: &str = r#"#!/bin/busybox sh
+case $1 in
+deconfig) /bin/busybox ip link set $interface up ;;
+bound) /bin/busybox ifconfig $interface $ip netmask $subnet ;;
+esac
+"#;
+
+/// What was measured by one way, in seconds.
+#[derive(Debug, Serialize)]
+struct Times {
+    way: &'static str,
+    memory_mib: u32,
+    reference: Vec<f64>,
+    ramdisk: Vec<f64>,
+}
+
+impl Times {
+    fn ratio(&self) -> f64 {
+        median(&self.ramdisk) / median(&self.reference)
+    }
+}
+
+fn median(times: &[f64]) -> f64 {
+    let mut times = times.to_vec();
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (reference, ramdisk) = (median(&self.reference), median(&self.ramdisk));
+        let span = |times: &[f64]| {
+            let (least, most) =
+                (times.iter().fold(f64::MAX, |a, b| a.min(*b)), times.iter().fold(0.0_f64, |a, b| a.max(*b)));
+            format!("{least:.1} to {most:.1}")
+        };
+        write!(
+            f,
+            "| {} | {} | {reference:.2} s ({}) | {ramdisk:.2} s ({}) | {:.2} |",
+            self.way,
+            self.memory_mib,
+            span(&self.reference),
+            span(&self.ramdisk),
+            self.ratio()
+        )
+    }
+}
+
+/// Measures the ways whose names contain the filter; whether all reach the goal.
+///
+/// # Errors
+/// When a node does not boot.
+pub fn all(options: &Options) -> Result<bool> {
+    let filter = options.filter.as_deref().unwrap_or_default();
+    let ways: Vec<&Way> = WAYS.iter().filter(|way| way.name.contains(filter)).collect();
+    ensure!(!ways.is_empty(), "no way to boot has {filter:?} in its name");
+    crate::run::prepare(options)?;
+    let rounds = usize::try_from(options.times).unwrap_or(ROUNDS).max(1);
+    println!("| way | MiB of memory | reference (least to most) | ramdisk | ratio; goal: at most {GOAL} |");
+    println!("|---|---|---|---|---|");
+    let mut all = Vec::new();
+    for way in ways {
+        let mut times =
+            Times { way: way.name, memory_mib: way.memory_mib, reference: Vec::new(), ramdisk: Vec::new() };
+        for _ in 0..rounds {
+            times.reference.push(boot(way, true, options)?);
+            times.ramdisk.push(boot(way, false, options)?);
+        }
+        println!("{times}");
+        all.push(times);
+    }
+    let report = lab::binaries::image_dir()?.join("../../target/bench-boot.json");
+    fs::write(&report, serde_json::to_vec_pretty(&all)?).with_context(|| report.display().to_string())?;
+    let missed: Vec<_> = all.iter().filter(|times| times.ratio() > GOAL).collect();
+    for times in &missed {
+        println!("MISSED: {}: {:.2}; goal: at most {GOAL}", times.way, times.ratio());
+    }
+    Ok(missed.is_empty())
+}
+
+/// Seconds from power-on to the connection of the reference, or to the first heartbeat.
+fn boot(way: &'static Way, is_reference: bool, options: &Options) -> Result<f64> {
+    let (dir, outcome) = in_directory(|dir| {
+        let stage = Stage { dir, times: 1, seed: 0, long: false };
+        let namespace = format!("an-boot-{}", std::process::id());
+        in_namespace(&namespace, || async move {
+            timeout(LONG, story(way, is_reference, &stage)).await.context("it does not boot")?
+        })
+    });
+    match outcome {
+        Ok(seconds) => {
+            put_away(dir, options.keep);
+            Ok(seconds)
+        }
+        Err(error) => {
+            show_logs(dir);
+            Err(error.context(way.name))
+        }
+    }
+}
+
+async fn story(way: &Way, is_reference: bool, stage: &Stage) -> Result<f64> {
+    let image = image(&stage.dir, is_reference)?;
+    let disk = stage.disk("ANY", Bus::Sata, 16)?;
+    let mut site = Site::start_with(&stage.dir, Some(image), SETTINGS).await?;
+    let change = |spec: &mut lab::node::NodeSpec| spec.memory_mib = way.memory_mib;
+    let node =
+        site.node_like(NODE, way.firmware, vec![disk.spec.clone()], change, MediaQuirks::default()).await?;
+    enrol_redfish(&site, &node).await?;
+    site.controller.set(NODE, json!({"/boot_interface": way.interface})).await?;
+    let listener = TcpListener::bind((ADDRESS, PORT)).await?;
+    site.controller.provision(NODE, "provide").await?;
+    if is_reference {
+        listener.accept().await?;
+    } else {
+        wait::until("the first heartbeat", LONG, || async {
+            let now = Node::now(&site.controller, NODE).await?;
+            ensure!(now.state().starts_with("clean"), "it is {}: {}", now.state(), now.last_error());
+            Ok(now.0["driver_internal_info"]["agent_url"].is_string().then_some(()))
+        })
+        .await?;
+    }
+    let end = site.timeline.now();
+    let events = site.timeline.events();
+    let on = events
+        .iter()
+        .rfind(|event| event.subject == NODE && event.what == "power on")
+        .context("it was not on")?;
+    Ok(end - on.at)
+}
+
+/// The image with what the reference needs, whose init is that of the reference or the agent. Both have the same files.
+fn image(dir: &Path, is_reference: bool) -> Result<PathBuf> {
+    let script = REFERENCE.replace("ADDRESS", &ADDRESS.to_string()).replace("PORT", &PORT.to_string());
+    let image = layers::image_with(dir, &[], &[("lease", LEASE.as_bytes())], &script, is_reference)?;
+    let loaders = image.join("medium");
+    if !loaders.exists() {
+        std::os::unix::fs::symlink(lab::binaries::image_dir()?.join("medium"), &loaders)?;
+    }
+    let rescue = image.join("rescue");
+    if !rescue.exists() {
+        std::os::unix::fs::symlink(lab::binaries::image_dir()?.join("rescue"), &rescue)?;
+    }
+    Ok(image)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ratio_is_that_of_the_medians() {
+        let times = Times {
+            way: "x",
+            memory_mib: 256,
+            reference: vec![9.0, 8.0, 100.0],
+            ramdisk: vec![18.0, 1.0, 27.0],
+        };
+        assert!((times.ratio() - 2.0).abs() < 1e-9);
+        assert_eq!(times.to_string(), "| x | 256 | 9.00 s (8.0 to 100.0) | 18.00 s (1.0 to 27.0) | 2.00 |");
+    }
+}
