@@ -161,7 +161,7 @@ impl Made {
             "0a".repeat(32),
             "0b".repeat(32)
         );
-        let overlay = median(TIMES.1, || Ok(drop(Overlay::new(&parameters, None)?)))?;
+        let overlay = median(TIMES.1, || Ok(Overlay::new(&parameters, None).map(drop)?))?;
         let beyond = medium.saturating_sub(sizes.kernel + sizes.archives.iter().sum::<u64>());
         Ok(Self { template, medium, beyond, overlay })
     }
