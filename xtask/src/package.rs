@@ -94,9 +94,10 @@ impl Plan {
     fn zstd(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let plain = self.work.join("plain");
         fs::write(&plain, bytes)?;
-        let level = format!("-{}", self.zstd_level());
+        // The slowest, whose window is as large as the input: 0.3 of 40 MB less to pull than level 19.
+        let level: &[&str] = if self.debug { &["-1"] } else { &["--ultra", "-22"] };
         let mut pack = Command::new("zstd");
-        pack.args([&level, "--single-thread", "--quiet", "--no-progress", "--stdout"]).arg(&plain);
+        pack.args(level).args(["--single-thread", "--quiet", "--no-progress", "--stdout"]).arg(&plain);
         let packed = pack.output().context("cannot start zstd")?;
         ensure!(packed.status.success(), "zstd: {}", String::from_utf8_lossy(&packed.stderr));
         fs::remove_file(&plain)?;
