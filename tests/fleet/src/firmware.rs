@@ -1,4 +1,4 @@
-//! What the firmware does: it asks for a boot script, and does as that says.
+//! What the firmware does: it asks for a boot script and does as that says, or boots the medium in the virtual drive.
 
 use crate::contact::Endpoint;
 use crate::journal::What;

@@ -27,8 +27,6 @@ use crate::stage::{LONG, NODE, SETTINGS, Stage, enrol_redfish};
 
 /// Goal of issue 19: the ramdisk takes at most so many times as long as the reference.
 const GOAL: f64 = 1.25;
-/// Boots of each kind by each way.
-const ROUNDS: usize = 5;
 /// Where the reference connects to.
 const PORT: u16 = 4444;
 
@@ -132,14 +130,13 @@ pub fn all(options: &Options) -> Result<bool> {
     let ways: Vec<&Way> = WAYS.iter().filter(|way| way.name.contains(filter)).collect();
     ensure!(!ways.is_empty(), "no way to boot has {filter:?} in its name");
     crate::run::prepare(options)?;
-    let rounds = usize::try_from(options.times).unwrap_or(ROUNDS).max(1);
     println!("| way | MiB of memory | reference (least to most) | ramdisk | ratio; goal: at most {GOAL} |");
     println!("|---|---|---|---|---|");
     let mut all = Vec::new();
     for way in ways {
         let mut times =
             Times { way: way.name, memory_mib: way.memory_mib, reference: Vec::new(), ramdisk: Vec::new() };
-        for _ in 0..rounds {
+        for _ in 0..options.times {
             times.reference.push(boot(way, true, options)?);
             times.ramdisk.push(boot(way, false, options)?);
         }
