@@ -67,6 +67,7 @@ fn report(hostname: &str, group: Option<&str>) -> ConductorReport {
         drivers: Vec::new(),
         version: String::new(),
         agent_api: None,
+        bmc_request_timeout_s: None,
         started_at: Timestamp(0),
         reported_at: Timestamp(0),
         alive_until: Timestamp(i64::MAX),

@@ -30,6 +30,7 @@ async fn a_node_that_no_controller_drives_waits_for_one() {
         drivers: Vec::new(),
         version: String::new(),
         agent_api: None,
+        bmc_request_timeout_s: None,
         started_at: model::Timestamp(0),
         reported_at: model::Timestamp(0),
         alive_until: model::Timestamp(i64::MAX),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use model::Abilities;
@@ -26,6 +27,11 @@ pub trait Drivers: Send + Sync {
         driver_info: &Map<String, Value>,
         node_uuid: &str,
     ) -> Result<Arc<dyn Bmc>, BmcError>;
+
+    /// How long one request to a BMC takes at most.
+    fn longest_request(&self) -> Duration {
+        crate::LONGEST_REQUEST
+    }
 
     /// What a node can do through its driver and its `interfaces` (`deploy_interface` → `direct`): goes
     /// nowhere. Steps have the priorities they were declared with.
@@ -112,6 +118,10 @@ impl Drivers for Builtin {
             fake::NAME => fake::open(driver_info, node_uuid),
             _ => Err(unknown(driver)),
         }
+    }
+
+    fn longest_request(&self) -> Duration {
+        self.settings.request_timeout()
     }
 
     fn abilities(&self, driver: &str, names: &BTreeMap<String, String>) -> Result<Abilities, BmcError> {

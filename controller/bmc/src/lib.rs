@@ -48,7 +48,7 @@ pub use model::{PowerState, PowerTarget};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-/// One request to a BMC, or one run of ipmitool, with its answer, takes no longer.
+/// One request to a BMC, or one run of ipmitool, with its answer, takes no longer, whatever [`Settings::request_timeout_s`] is.
 pub const LONGEST_REQUEST: Duration = Duration::from_secs(30);
 
 /// One node's BMC.

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,8 @@ pub struct Settings {
     pub networks: Vec<IpNet>,
     /// Send passwords over HTTP without TLS to BMCs that are not on loopback.
     pub send_passwords_over_plain_http: bool,
+    /// Longest request to a BMC with its answer, and longest run of ipmitool, in seconds: 10 to 30.
+    pub request_timeout_s: u64,
 }
 
 impl Default for Settings {
@@ -24,11 +27,17 @@ impl Default for Settings {
             ca_directory: "/etc/anneal/bmc-ca".into(),
             networks: Vec::new(),
             send_passwords_over_plain_http: false,
+            request_timeout_s: crate::LONGEST_REQUEST.as_secs(),
         }
     }
 }
 
 impl Settings {
+    /// [`Self::request_timeout_s`].
+    pub fn request_timeout(&self) -> Duration {
+        Duration::from_secs(self.request_timeout_s)
+    }
+
     /// Whether `address` is in one of the networks.
     pub(crate) fn connects_to(&self, address: IpAddr) -> bool {
         // An IPv4 address also as IPv6 writes it (::ffff:192.0.2.1).

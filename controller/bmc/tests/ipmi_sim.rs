@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bmc::{Bmc, BootDevice, Builtin, Drivers, ErrorKind, PowerState, PowerTarget};
+use bmc::{Bmc, BootDevice, Builtin, Drivers, ErrorKind, PowerState, PowerTarget, Settings};
 use serde_json::json;
 use support::{Process, free_udp_port, info, until_power};
 
@@ -138,6 +138,18 @@ async fn a_wrong_password_is_distinguished_from_an_absent_bmc() {
     let absent = info(json!({"ipmi_address": "127.0.0.1", "ipmi_port": free_udp_port()}));
     let error = Builtin::default().open("ipmi", &absent, "n1").unwrap().verify().await.unwrap_err();
     assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Unreachable, true), "{error}");
+}
+
+/// A run of ipmitool that outlives the controller ends by itself before a successor acts.
+#[tokio::test]
+async fn ipmitool_gives_a_silent_bmc_up_within_the_time_that_the_site_allows() {
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let info = info(json!({"ipmi_address": "127.0.0.1", "ipmi_port": silent.local_addr().unwrap().port(),
+        "ipmi_username": "admin", "ipmi_password": "hunter2"}));
+    let settings = Settings { request_timeout_s: 10, ..Settings::default() };
+    let bmc = Builtin::new(settings).open("ipmi", &info, "n1").unwrap();
+    let error = bmc.power_state().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "it was not killed: {error}");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod service;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bmc::{Bmc, BmcError, BootDevice, Builtin, Drivers, ErrorKind, PowerState, PowerTarget, Settings};
 use serde_json::{Value, json};
@@ -45,6 +46,19 @@ fn open_as(service: &Service, password: &str) -> Arc<dyn Bmc> {
 async fn reading(behave: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Result<PowerState, BmcError> {
     let service = Service::start(move |_, before| behave(before)).await;
     open(&service).power_state().await
+}
+
+#[tokio::test]
+async fn a_request_ends_after_the_time_that_the_site_allows() {
+    let service = Service::start_slow(Duration::from_secs(60), |_, _| ok(system("On"))).await;
+    let settings = Settings { request_timeout_s: 1, ..Settings::default() };
+    let info = json!({"redfish_address": service.address, "redfish_system_id": "/redfish/v1/Systems/1"});
+    let drivers = Builtin::new(settings);
+    assert_eq!(drivers.longest_request(), Duration::from_secs(1));
+    let bmc = drivers.open("redfish", info.as_object().unwrap(), "n1").unwrap();
+    let error = bmc.power_state().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(error.to_string().contains("no answer within 1 s"), "{error}");
 }
 
 #[tokio::test]

@@ -293,7 +293,7 @@ impl Executor for LiveExecutor {
             | Action::InsertMedium
             | Action::EjectMedium
             | Action::RestoreBootDevice(_)
-            | Action::RunStep { polling: false, .. } => bmc::LONGEST_REQUEST,
+            | Action::RunStep { polling: false, .. } => self.drivers.longest_request(),
         }
     }
 

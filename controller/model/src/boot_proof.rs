@@ -251,8 +251,11 @@ mod tests {
         Measurement { name: name.to_owned(), digest: digest.to_owned() }
     }
 
-    fn measured(registers: &[(u8, &str, &[(&str, &str)])]) -> Measurements {
-        let register = |(pcr, digest, events): &(u8, &str, &[(&str, &str)])| {
+    /// Number, value, and what was measured into it: names and digests.
+    type Expected<'a> = (u8, &'a str, &'a [(&'a str, &'a str)]);
+
+    fn measured(registers: &[Expected<'_>]) -> Measurements {
+        let register = |(pcr, digest, events): &Expected<'_>| {
             let events = events.iter().map(|(name, digest)| event(name, digest));
             (*pcr, Register::new((*digest).to_owned(), events))
         };

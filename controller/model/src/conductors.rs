@@ -46,6 +46,10 @@ pub struct ConductorReport {
     /// Where agents reach it; nowhere if it boots no nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_api: Option<AgentApi>,
+    /// How long a request to a BMC takes at most, in seconds: a successor waits for one that it may have died in. Earlier versions do
+    /// not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bmc_request_timeout_s: Option<u64>,
     /// When it began to report itself.
     pub started_at: Timestamp,
     /// When it last did.
@@ -99,6 +103,7 @@ mod tests {
             drivers: Vec::new(),
             version: String::new(),
             agent_api: None,
+            bmc_request_timeout_s: None,
             started_at: at,
             reported_at: at,
             alive_until: Timestamp(10),

@@ -17,6 +17,7 @@ fn report(hostname: &str, reported: i64) -> ConductorReport {
             pin_sha256: Some("0a".repeat(32)),
             gives_addresses: true,
         }),
+        bmc_request_timeout_s: Some(20),
         started_at: at(0),
         reported_at: at(reported),
         alive_until: at(reported + 10),

@@ -116,6 +116,7 @@ mod tests {
             drivers: Vec::new(),
             version: String::new(),
             agent_api: None,
+            bmc_request_timeout_s: None,
             started_at: Timestamp(0),
             reported_at: Timestamp(0),
             alive_until: Timestamp(1),

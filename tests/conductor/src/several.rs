@@ -190,6 +190,14 @@ async fn at_rest_after_a_death(
     settings: Settings,
 ) -> (Arc<World>, &'static str, [(&'static str, Running); 2]) {
     let world = World::with(MemoryStore::shared()).await;
+    at_rest_after_a_death_in(world, settings).await
+}
+
+/// The same in this world.
+async fn at_rest_after_a_death_in(
+    world: Arc<World>,
+    settings: Settings,
+) -> (Arc<World>, &'static str, [(&'static str, Running); 2]) {
     *world.action_time.lock().unwrap() = Duration::from_secs(10);
     let all = ["c1", "c2"].map(|name| (name, world.conductor_named(name, settings.clone())));
     sleep(Duration::from_secs(5)).await;
@@ -217,6 +225,44 @@ async fn a_node_at_rest_stays_leased_until_a_call_of_the_controller_that_died_ha
     within_limit(async || holder(&world).await.is_none()).await;
     let took = begun.elapsed();
     // No agent has been heard: no call of one can be under way.
+    let expected = bmc::LONGEST_REQUEST..bmc::LONGEST_REQUEST + Duration::from_secs(2);
+    assert!(expected.contains(&took), "{took:?}");
+}
+
+/// The longer one counts: this controller has read what the other one had reported.
+#[tokio::test(start_paused = true)]
+async fn the_wait_is_as_long_as_a_request_of_either_controller_may_take() {
+    for (of_c1, of_c2) in [(10, 10), (10, 30), (30, 10)] {
+        let world = World::with(MemoryStore::shared()).await;
+        let timeouts = [("c1".to_owned(), of_c1), ("c2".to_owned(), of_c2)];
+        *world.request_timeouts.lock().unwrap() = timeouts.into();
+        let (world, _, _running) = at_rest_after_a_death_in(world, Settings::default()).await;
+        let begun = Instant::now();
+        within_limit(async || holder(&world).await.is_none()).await;
+        let (took, longest) = (begun.elapsed(), Duration::from_secs(of_c1.max(of_c2)));
+        assert!((longest..longest + Duration::from_secs(2)).contains(&took), "{of_c1}, {of_c2}: {took:?}");
+    }
+}
+
+/// As one of an earlier version, or one that has left.
+#[tokio::test(start_paused = true)]
+async fn without_a_report_of_the_controller_before_the_wait_is_the_longest() {
+    let world = World::with(MemoryStore::shared()).await;
+    *world.request_timeouts.lock().unwrap() = ["c1", "c2"].map(|name| (name.to_owned(), 10)).into();
+    *world.action_time.lock().unwrap() = Duration::from_secs(10);
+    let all = ["c1", "c2"].map(|name| (name, world.conductor_named(name, Settings::default())));
+    sleep(Duration::from_secs(5)).await;
+    let now = world.clock.now();
+    world.put(ProvisionState::Manageable, |node| node.next_wake_at = Some(now)).await;
+    within_limit(async || world.actions().last().is_some_and(|action| action == "ReadState")).await;
+    let dead = world.actors.lock().unwrap().last().unwrap().clone();
+    all.iter().find(|(name, _)| *name == dead).unwrap().1.1.abort();
+    world.store.remove_conductor(&dead).await.unwrap();
+    *world.action_time.lock().unwrap() = Duration::ZERO;
+    within_limit(async || holder(&world).await.is_some_and(|holder| holder != dead)).await;
+    let begun = Instant::now();
+    within_limit(async || holder(&world).await.is_none()).await;
+    let took = begun.elapsed();
     let expected = bmc::LONGEST_REQUEST..bmc::LONGEST_REQUEST + Duration::from_secs(2);
     assert!(expected.contains(&took), "{took:?}");
 }

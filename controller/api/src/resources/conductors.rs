@@ -50,6 +50,7 @@ async fn reports(call: &Call) -> Result<Vec<ConductorReport>, ApiError> {
         drivers: call.app.drivers.drivers().iter().map(|driver| driver.name.clone()).collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         agent_api: members.agent_api().cloned(),
+        bmc_request_timeout_s: None,
         started_at: now,
         reported_at: now,
         alive_until: Timestamp(i64::MAX),

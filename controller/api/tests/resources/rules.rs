@@ -306,6 +306,7 @@ async fn several_controllers_share_a_store() {
         drivers: vec!["ipmi".to_owned()],
         version: "1".to_owned(),
         agent_api: None,
+        bmc_request_timeout_s: None,
         started_at: Timestamp(1_000_000),
         reported_at: Timestamp(2_000_000),
         alive_until: Timestamp(alive_until),

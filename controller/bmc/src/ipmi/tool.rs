@@ -14,10 +14,12 @@ use crate::{BmcError, ErrorKind};
 
 /// The strongest suite of IPMI 2.0 errata 7 (HMAC-SHA256), and the one that every BMC has (HMAC-SHA1).
 const CIPHERS: [u64; 2] = [17, 3];
-/// Seconds ipmitool waits for an answer, and how often it sends: about 18 s for a silent BMC.
-const ANSWER: [&str; 4] = ["-N", "2", "-R", "3"];
-/// A run that takes longer is killed.
-const RUN: Duration = crate::LONGEST_REQUEST;
+/// Seconds for which ipmitool waits for a first answer, a second longer each time, and how often it sends. So it gives a silent BMC up by
+/// itself, also when this process has been killed: after [`PATIENT_FOR`] …
+const PATIENT: [&str; 4] = ["-N", "2", "-R", "3"];
+const PATIENT_FOR: Duration = Duration::from_secs(18);
+/// … or, where a run may not take that long, after 6 s.
+const HASTY: [&str; 4] = ["-N", "1", "-R", "2"];
 
 /// Cipher suites found to work, by address and port: not to fail with 17 before each command.
 static WORKS: LazyLock<Mutex<HashMap<(String, u64), u64>>> = LazyLock::new(Mutex::default);
@@ -45,7 +47,8 @@ fn arguments(config: &Config, host: &str, cipher: u64, command: &[&str]) -> Vec<
         arguments.extend(["-U".to_owned(), user.clone()]);
     }
     arguments.extend(["-L".to_owned(), config.privilege.to_owned(), "-C".to_owned(), cipher.to_string()]);
-    arguments.extend(ANSWER.map(str::to_owned));
+    let is_patient = config.settings.request_timeout() > PATIENT_FOR;
+    arguments.extend(if is_patient { PATIENT } else { HASTY }.map(str::to_owned));
     arguments.extend(["-f", "/dev/stdin"].map(str::to_owned));
     arguments.extend(command.iter().map(|word| (*word).to_owned()));
     arguments
@@ -115,11 +118,12 @@ async fn once(
         // A tool that died before reading says why on stderr.
         let _ = pipe.write_all(line.as_bytes()).await;
     }
-    let output = match tokio::time::timeout(RUN, child.wait_with_output()).await {
+    let longest = config.settings.request_timeout();
+    let output = match tokio::time::timeout(longest, child.wait_with_output()).await {
         Ok(output) => output.map_err(|error| fault(format!("ipmitool: {error}")))?,
         // The child is dropped with the future, and killed.
         Err(_) => {
-            let message = format!("ipmitool was killed after {} s", RUN.as_secs());
+            let message = format!("ipmitool was killed after {} s", longest.as_secs());
             return Err(error(config, ErrorKind::Timeout, action, &message));
         }
     };

@@ -398,7 +398,10 @@ impl Client {
         } else if error.is_connect() {
             (ErrorKind::Unreachable, reason(error))
         } else if error.is_timeout() {
-            (ErrorKind::Timeout, format!("no answer within {} s", connections::REQUEST.as_secs()))
+            (
+                ErrorKind::Timeout,
+                format!("no answer within {} s", self.endpoint.settings.request_timeout().as_secs()),
+            )
         } else if error.is_builder() {
             (ErrorKind::Config, reason(error))
         } else {

@@ -13,8 +13,6 @@ use super::tls;
 use crate::Settings;
 
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
-/// One request with its answer; BMCs of ten years ago take seconds for a system resource.
-pub(super) const REQUEST: Duration = crate::LONGEST_REQUEST;
 /// An idle connection is closed after this.
 const POOL_IDLE: Duration = Duration::from_secs(10);
 
@@ -84,7 +82,8 @@ fn make(rule: &Rule) -> Result<reqwest::Client, String> {
         let settings = Settings::clone(&rule.settings);
         reqwest::Client::builder()
             .connect_timeout(CONNECT)
-            .timeout(REQUEST)
+            // BMCs of ten years ago take seconds for a system resource.
+            .timeout(rule.settings.request_timeout())
             .pool_idle_timeout(POOL_IDLE)
             // Redirects are followed by our client: reqwest would carry our token to another host.
             .redirect(reqwest::redirect::Policy::none())

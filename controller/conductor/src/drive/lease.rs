@@ -39,20 +39,30 @@ pub struct HeldLease {
     /// The lease.
     pub lease: Lease,
     until: Timestamp,
-    /// When it was taken over from another controller, which had not released it: that one may have died in a call that no epoch
-    /// fences.
-    taken_over: Option<Timestamp>,
+    /// The controller from which it was taken over, which had not released it: it may have died in a call that no epoch fences.
+    taken_over: Option<TakenOver>,
     /// The longest call that it may have died in.
     longest: Duration,
 }
 
+/// From whom a lease was taken over, and when.
+#[derive(Debug)]
+struct TakenOver {
+    from: String,
+    at: Timestamp,
+    /// The longest request of that one to a BMC; the longest of all until its report was read.
+    longest_request: Duration,
+}
+
 impl HeldLease {
-    /// When a call that the controller before may have begun, and that takes as long as `call` at most, has ended; `None` if it has.
+    /// When a call that the controller before may have begun, and that takes as long as `call` at most where this one makes it, has
+    /// ended; `None` if it has.
     pub(super) fn settles_at(&self, call: Duration, now: Timestamp) -> Option<Timestamp> {
         if call.is_zero() {
             return None;
         }
-        self.taken_over.map(|at| at.after(call + CLOCKS)).filter(|at| *at > now)
+        let settled = |before: &TakenOver| before.at.after(call.max(before.longest_request) + CLOCKS);
+        self.taken_over.as_ref().map(settled).filter(|at| *at > now)
     }
 
     /// When any call that the controller before may have begun has ended; `None` if all have. Until then the lease is not released:
@@ -105,7 +115,11 @@ impl Conductor {
             false => None,
         };
         let taken = self.store.take_lease(node, own, now, until).await?;
-        let taken_over = before.filter(|before| before != own).map(|_| now);
+        let taken_over = before.filter(|before| before != own).map(|from| TakenOver {
+            from,
+            at: now,
+            longest_request: bmc::LONGEST_REQUEST,
+        });
         let longest = self.longest_call(&Contact::default());
         Ok(taken.map(|lease| HeldLease { lease, until, taken_over, longest }))
     }
@@ -116,15 +130,23 @@ impl Conductor {
         self.longest_call_of_bmc(contact).max(self.executor.unfenced_call(contact, &at_agent))
     }
 
-    fn longest_call_of_bmc(&self, contact: &Contact) -> Duration {
+    pub(super) fn longest_call_of_bmc(&self, contact: &Contact) -> Duration {
         self.executor.unfenced_call(contact, &Action::EjectMedium)
     }
 
     /// Read what the controller before may have died in, as the first thing under a lease.
     pub(super) async fn look_back(&self, held: &mut HeldLease) -> Result<(), StoreError> {
-        if held.taken_over.is_some() {
+        if let Some(before) = &mut held.taken_over {
             let found = self.load(held.lease.node, None).await?;
-            held.taken_over = held.taken_over.filter(|_| may_be_unfenced(&found.node, &found.contact));
+            if !may_be_unfenced(&found.node, &found.contact) {
+                held.taken_over = None;
+                return Ok(());
+            }
+            let reports = self.store.conductors().await?;
+            let report = reports.iter().find(|report| report.hostname == before.from);
+            if let Some(seconds) = report.and_then(|report| report.bmc_request_timeout_s) {
+                before.longest_request = Duration::from_secs(seconds);
+            }
             // An agent is called from its first heartbeat on.
             held.longest = match found.contact.callback_url {
                 Some(_) => self.longest_call(&found.contact),

@@ -1,7 +1,7 @@
 //! The controllers that share the store: this one reports itself and reads the others.
 
 use super::conductor::Conductor;
-use model::{ConductorReport, ProvisionState, Timestamp};
+use model::{ConductorReport, Contact, ProvisionState, Timestamp};
 use std::time::Duration;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
@@ -73,6 +73,7 @@ impl Conductor {
             drivers: self.members.drivers().to_vec(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             agent_api: self.members.agent_api().cloned(),
+            bmc_request_timeout_s: Some(self.longest_call_of_bmc(&Contact::default()).as_secs()),
             started_at: self.started_at,
             reported_at: now,
             alive_until: now.after(self.pace().alive),

@@ -56,6 +56,9 @@ fn an_error_names_the_wrong_setting_of_discovery() {
 fn an_error_names_the_wrong_setting() {
     assert!(wrong("[api]\nlisen = []").contains("lisen"));
     assert!(wrong("[api]\nlisten = []").contains("api.listen"));
+    for seconds in [9, 31] {
+        assert!(wrong(&format!("[bmc]\nrequest_timeout_s = {seconds}")).contains("bmc.request_timeout_s"));
+    }
     assert!(wrong("[api]\nauth_strategy = \"keystone\"").contains("http_basic"));
     assert!(wrong("[api]\nroles_file = \"/r\"").contains("auth_strategy"));
     let users = "[api]\nauth_strategy = \"http_basic\"\nhttp_basic_auth_user_file = \"/nonexistent\"";

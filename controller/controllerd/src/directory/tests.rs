@@ -77,6 +77,7 @@ fn report(hostname: &str, pin: &str) -> ConductorReport {
         drivers: Vec::new(),
         version: String::new(),
         agent_api: Some(agent_api(&format!("https://{hostname}"), pin)),
+        bmc_request_timeout_s: None,
         started_at: at,
         reported_at: at,
         alive_until: at,

@@ -30,8 +30,12 @@ impl SimExecutor {
     pub fn new(world: &Arc<World>, name: &str) -> Self {
         let agents = AgentClient::over(Arc::new(Network(world.clone()))).within(AGENT_CALL);
         let agents = agents.serving(world.images.lock().unwrap().clone()).hearing_at("http://192.0.2.7:8089");
-        let settings = Settings::default();
-        let agents = LiveExecutor::new(Arc::new(Builtin::default()), agents, world.clock.clone(), settings);
+        let mut of_bmcs = bmc::Settings::default();
+        if let Some(seconds) = world.request_timeouts.lock().unwrap().get(name) {
+            of_bmcs.request_timeout_s = *seconds;
+        }
+        let drivers = Arc::new(Builtin::new(of_bmcs));
+        let agents = LiveExecutor::new(drivers, agents, world.clock.clone(), Settings::default());
         Self { world: world.clone(), name: name.to_owned(), agents }
     }
 }

@@ -62,6 +62,8 @@ pub struct World {
     /// Killed by [`Fault::Kill`].
     pub running: Mutex<Option<tokio::task::AbortHandle>>,
     pub slow_until: Mutex<Option<Instant>>,
+    /// `bmc.request_timeout_s` of conductors, by name, where it is not the default.
+    pub request_timeouts: Mutex<BTreeMap<String, u64>>,
     pub step_time: Duration,
     /// The images that the controller serves.
     pub images: Mutex<ImageStore>,
@@ -131,6 +133,7 @@ impl World {
             bmc_stuck: Mutex::default(),
             running: Mutex::default(),
             slow_until: Mutex::default(),
+            request_timeouts: Mutex::default(),
             step_time: Duration::from_secs(30),
             images: Mutex::default(),
             node,

@@ -11,10 +11,7 @@ use std::time::Duration;
 /// Goals of issue 18: the others begin within this time …
 const TAKEOVER: Duration = Duration::from_secs(15);
 /// … and no node is later than the undisturbed run's 99th percentile by more.
-const LATE: Duration = Duration::from_secs(20);
-/// By how much later than that where the victim may have died in a call to a BMC: as long as such a call may take, and a second in which
-/// clocks may differ.
-const CALL: Duration = Duration::from_secs(31);
+pub const LATE: Duration = Duration::from_secs(20);
 /// Lines of one kind that a verdict shows.
 const SHOWN: usize = 5;
 
@@ -117,9 +114,6 @@ pub struct Verdict {
     pub refused: usize,
     /// Steps that may be run again and were.
     pub repeated: usize,
-    /// Nodes that are later than that because the victim may have died in a call to their BMCs: it had their leases, and the rows did
-    /// not say that an agent was waited for. Their successors wait until such a call has ended.
-    pub waited: usize,
     /// What does not hold.
     pub violations: Vec<String>,
 }
@@ -172,7 +166,7 @@ pub fn judge(record: &Record, disturbance: Option<&Disturbance>, p99: Option<Dur
     judge_steps(&steps, record, &mut verdict);
     verdict.last = record.arrived.values().max().copied().unwrap_or_default();
     if let Some(p99) = p99 {
-        judge_arrivals(record, &leases, (disturbance, p99), &mut verdict);
+        judge_arrivals(record, p99, &mut verdict);
     }
     if let Some(disturbance) = disturbance {
         judge_takeover(record, &leases, disturbance, &mut verdict);
@@ -271,36 +265,16 @@ fn judge_steps(steps: &BTreeMap<u32, Vec<(&str, bool)>>, record: &Record, verdic
     }
 }
 
-fn judge_arrivals(
-    record: &Record,
-    leases: &Leases<'_>,
-    (disturbance, p99): (Option<&Disturbance>, Duration),
-    verdict: &mut Verdict,
-) {
+fn judge_arrivals(record: &Record, p99: Duration, verdict: &mut Verdict) {
     verdict.late = verdict.last.saturating_sub(p99);
     for (node, arrived) in &record.arrived {
         let late = arrived.saturating_sub(p99);
-        if late <= LATE {
-            continue;
-        }
-        let in_a_call = disturbance.is_some_and(|disturbance| in_a_call(record, leases, *node, disturbance));
-        if in_a_call && late <= LATE + CALL {
-            verdict.waited += 1;
-        } else {
+        if late > LATE {
             verdict
                 .violations
                 .push(format!("node {node}: late: it arrives after {arrived:?}, {late:?} after the p99"));
         }
     }
-}
-
-/// Whether the victim may have been in a call to the BMC of this node, by its lease and the state in its row.
-fn in_a_call(record: &Record, leases: &Leases<'_>, node: u32, disturbance: &Disturbance) -> bool {
-    let Disturbance { at, victim, .. } = disturbance;
-    let lease = leases.at(node, *at);
-    let row = record.writes.iter().rfind(|write| write.node == node && write.at <= *at);
-    lease.is_some_and(|lease| lease.holder.as_ref() == Some(victim))
-        && row.is_some_and(|row| !row.state.contains("wait"))
 }
 
 fn judge_takeover(record: &Record, leases: &Leases<'_>, disturbance: &Disturbance, verdict: &mut Verdict) {
@@ -334,15 +308,14 @@ fn judge_takeover(record: &Record, leases: &Leases<'_>, disturbance: &Disturbanc
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { bereft, last, late, calls, commands, refused, repeated, waited, .. } = self;
+        let Self { bereft, last, late, calls, commands, refused, repeated, .. } = self;
         if let Some(takeover) = self.takeover {
             write!(f, "{bereft} nodes are taken over from {:.1} s on; ", takeover.as_secs_f64())?;
         }
         write!(
             f,
             "the last arrives after {:.1} s ({:.1} s after the undisturbed p99); {calls} BMC calls, {commands} commands, \
-             {refused} refused by their epoch, {repeated} repeated steps that may be, {waited} nodes waited for a BMC \
-             call that may have been under way; {} violations",
+             {refused} refused by their epoch, {repeated} repeated steps that may be; {} violations",
             last.as_secs_f64(),
             late.as_secs_f64(),
             self.violations.len()
@@ -468,23 +441,6 @@ mod tests {
     #[test]
     fn what_comes_too_late_is_found() {
         found(|record| record.arrived = BTreeMap::from([(7, Duration::from_secs(26))]), "late");
-        let in_a_call = |arrived: u64| {
-            verdict(|record| {
-                record.arrived = BTreeMap::from([(7, Duration::from_secs(arrived))]);
-                record.writes[1].state = "cleaning".to_owned();
-            })
-        };
-        let waited = in_a_call(26);
-        assert!(waited.violations.is_empty() && waited.waited == 1, "{waited}");
-        assert_eq!(in_a_call(60).violations.len(), 1, "later than a call explains");
-        found(
-            |record| {
-                record.arrived = BTreeMap::from([(7, Duration::from_secs(26))]);
-                record.writes[1].state = "cleaning".to_owned();
-                record.leases.insert(1, lease(14, None, 1));
-            },
-            "late",
-        );
         found(|record| record.leases[1].at = 31 * SECOND, "takeover begins after 16s");
         found(|record| record.leases.truncate(1), "no controller took over");
     }

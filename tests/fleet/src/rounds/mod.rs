@@ -25,6 +25,9 @@ use round::{Mishap, Plan};
 use std::path::Path;
 use std::time::Duration;
 
+/// A node whose controller died in a call to its BMC waits this long, so that it is late by less than [`judge::LATE`].
+const SETTINGS: &str = "request_timeout_s = 10\n";
+
 /// What rounds are made of.
 #[derive(Debug, Clone)]
 pub struct Shape {
@@ -61,7 +64,7 @@ pub fn run(program: &Path, shape: &Shape) -> Result<Vec<Outcome>> {
 }
 
 async fn all(room: &Netns, program: &Path, shape: &Shape) -> Result<Vec<Outcome>> {
-    let mut place = Place::start(room, program, "", shape.nodes, Behaviour::default()).await?;
+    let mut place = Place::start(room, program, SETTINGS, shape.nodes, Behaviour::default()).await?;
     let outcomes = several(&mut place, shape).await;
     let is_good = |outcomes: &Vec<Outcome>| outcomes.iter().all(|one| one.verdict.violations.is_empty());
     if !outcomes.as_ref().is_ok_and(is_good) {

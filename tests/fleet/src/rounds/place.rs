@@ -79,7 +79,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Starts PostgreSQL, three controllers that run `program`, with these tables of their configuration in addition, and so many
+    /// Starts PostgreSQL, three controllers that run `program`, with these lines of `[bmc]` and tables of their configuration in addition, and so many
     /// nodes that behave so, which are manageable at the end.
     ///
     /// # Errors
@@ -276,9 +276,9 @@ impl Controller {
         let text = format!(
             "host = {name:?}\nlog = \"info\"\nstate_dir = {:?}\ndatabase_key_file = {:?}\n[database]\n\
              url = \"postgres://postgres@{near}:5432/{database}?sslmode=disable\"\n[api]\n\
-             listen = [\"{address}:{}\"]\nsocket = {:?}\n[bmc]\nsend_passwords_over_plain_http = true\n[boot]\n\
+             listen = [\"{address}:{}\"]\nsocket = {:?}\n[boot]\n\
              enabled = true\naddress = \"{address}\"\nhttp_port = {}\ntftp = false\nkernel = {file:?}\n\
-             initramfs = {file:?}\n{settings}",
+             initramfs = {file:?}\n[bmc]\nsend_passwords_over_plain_http = true\n{settings}",
             dir.join(name),
             dir.join("key"),
             PORTS.0,
