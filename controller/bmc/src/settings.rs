@@ -7,6 +7,9 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+/// Less is no time for a connection and an answer; ipmitool gives a silent BMC up before.
+const SHORTEST_REQUEST: Duration = Duration::from_secs(10);
+
 /// `[bmc]` of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -33,6 +36,18 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Whether the settings make sense.
+    ///
+    /// # Errors
+    /// The setting that does not, by name.
+    pub fn check(&self) -> Result<(), String> {
+        let (least, most) = (SHORTEST_REQUEST.as_secs(), crate::LONGEST_REQUEST.as_secs());
+        if !(least..=most).contains(&self.request_timeout_s) {
+            return Err(format!("bmc.request_timeout_s must be {least} to {most}"));
+        }
+        Ok(())
+    }
+
     /// [`Self::request_timeout_s`].
     pub fn request_timeout(&self) -> Duration {
         Duration::from_secs(self.request_timeout_s)

@@ -169,7 +169,7 @@ impl Config {
             settings.agent_silence_s >= 2 * u64::from(self.agent.heartbeat_timeout_s),
             "conductor.agent_silence_s must be at least twice agent.heartbeat_timeout_s"
         );
-        ensure!((10..=30).contains(&self.bmc.request_timeout_s), "bmc.request_timeout_s must be 10 to 30");
+        self.bmc.check().map_err(anyhow::Error::msg)?;
         ensure!(settings.agent_poll_s > 0, "conductor.agent_poll_s must be above 0");
         let floats = |map: &BTreeMap<String, u64>| -> BTreeMap<String, f64> {
             map.iter().map(|(step, priority)| (step.clone(), *priority as f64)).collect()

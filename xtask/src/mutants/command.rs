@@ -38,7 +38,7 @@ pub enum Suite {
         package: String,
         /// Arguments that choose what to build of it: `--test cleaning`.
         target: Vec<String>,
-        /// The test is marked `#[ignore]`.
+        /// With `--ignored`: it runs only where it is asked for.
         ignored: bool,
     },
     /// A scenario of `tests/machines`.

@@ -79,8 +79,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Starts PostgreSQL, three controllers that run `program`, with these lines of `[bmc]` and tables of their configuration in addition, and so many
-    /// nodes that behave so, which are manageable at the end.
+    /// Starts PostgreSQL, three controllers that run `program`, with these lines of `[bmc]` and tables of their configuration in
+    /// addition, and so many nodes that behave so, which are manageable at the end.
     ///
     /// # Errors
     /// When something cannot be started.
