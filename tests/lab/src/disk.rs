@@ -73,6 +73,8 @@ pub struct DiskSpec {
     pub wwn: Option<u64>,
     /// Bytes of a sector, logical and physical. QEMU's SATA disks have 512.
     pub sector: u32,
+    /// Zeros that the guest writes become holes of the image: for large disks, of which the machine of the tests has not enough.
+    pub keeps_holes: bool,
     /// Its fault.
     pub faults: Vec<Fault>,
 }
@@ -82,13 +84,19 @@ impl DiskSpec {
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, bus: Bus, serial: &str) -> Self {
         let (file, serial) = (file.into(), serial.to_owned());
-        Self { file, bus, serial, wwn: None, sector: 512, faults: Vec::new() }
+        Self { file, bus, serial, wwn: None, sector: 512, keeps_holes: false, faults: Vec::new() }
     }
 
     /// The same disk with sectors of so many bytes; not for SATA.
     #[must_use]
     pub fn with_sectors(self, sector: u32) -> Self {
         Self { sector, ..self }
+    }
+
+    /// The same disk, whose image stays as small as it is while the guest writes zeros.
+    #[must_use]
+    pub fn with_holes(self) -> Self {
+        Self { keeps_holes: true, ..self }
     }
 
     /// Adds a fault.
@@ -143,6 +151,7 @@ impl DiskSpec {
             "node-name": format!("disk{index}"),
             "read-only": read_only,
             "discard": "unmap",
+            "detect-zeroes": if self.keeps_holes { "unmap" } else { "off" },
             "file": chain,
         })
     }

@@ -55,7 +55,7 @@ impl OldDisk {
         File::create(&file).and_then(|image| image.set_len(bytes)).context("cannot make an image")?;
         write(&file)?;
         let before = Snapshot::take(&file)?;
-        Ok(Self { spec: DiskSpec::new(file, bus, serial), before })
+        Ok(Self { spec: DiskSpec::new(file, bus, serial).with_holes(), before })
     }
 
     /// The same disk with a fault.
