@@ -51,6 +51,16 @@ impl Args {
         Ok(taken.next().zip(taken.next()))
     }
 
+    /// Takes `--name WORD…`: all words up to the next that begins with a hyphen. `None` without `--name`.
+    pub fn list(&mut self, name: &str) -> Result<Option<Vec<String>>> {
+        let Some(at) = self.0.iter().position(|w| w == name) else { return Ok(None) };
+        let count = self.0[at + 1..].iter().take_while(|word| !word.starts_with('-')).count();
+        if count == 0 {
+            bail!("{name} needs at least one value");
+        }
+        Ok(Some(self.0.drain(at..=at + count).skip(1).collect()))
+    }
+
     /// Takes `--root DIR`, the checkout to look at: by default this one.
     pub fn root(&mut self) -> Result<PathBuf> {
         Ok(self.option("--root")?.map_or_else(sh::root, Into::into))

@@ -51,7 +51,7 @@ pub const PROXY: &str = "tinyproxy-bin";
 /// Outside judges of the test suite: other people's BMCs and clients, and readers of disks.
 pub const JUDGES: &str = "\
     ipmitool openipmi mdadm lvm2 cryptsetup-bin busybox-static cpio gdisk lshw hdparm psmisc udev \
-    dosfstools mtools parted qemu-utils grub-common grub-pc-bin grub-efi-amd64-bin \
+    dosfstools genisoimage mtools parted qemu-utils grub-common grub-pc-bin grub-efi-amd64-bin \
     dnsmasq-base openssh-client golang-go golang-github-gophercloud-gophercloud-dev \
     python3-venv python3-dev \
     libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients libvirt-dev pkg-config";

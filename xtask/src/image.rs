@@ -6,7 +6,9 @@
 //! cargo: anneal-agent (static) ───────────────────────────────► /init ──────┴► image/out/initramfs
 //! apt: isolinux, syslinux, systemd's stub ────────────────────────────────────► image/out/medium
 //!      iPXE of Debian 13, `--ipxe` ───────────────────────────────────────────► image/out/ipxe
+//! apt: firmware-…, `--firmware` ─► a piece for each module that asks for it ──► image/out/firmware
 //!                          all of it, `--sign` ───► one EFI program ──────────► image/out/anneal.efi
+//!                          all of it, `--iso` ──────────────────────────────────► image/out/anneal.iso
 //! apt: busybox, dropbear, their libraries ─► image/rescue/login ─────────────► image/out/rescue
 //! ```
 //!
@@ -18,6 +20,8 @@
 mod agent;
 mod bench;
 mod cpio;
+mod firmware;
+mod iso;
 mod kernel;
 mod loaders;
 mod modules;
@@ -39,23 +43,45 @@ use crate::args::Args;
 use crate::{deps, sh};
 pub use agent::cargo_home;
 use cpio::Archive;
+use iso::ReadyIso;
 use signed::Signing;
 
 /// `--agent FILE` takes a ready static binary as `/init`, `--trusted-keys FILE` gives the ramdisk the public keys of which
 /// one has to have signed each bundle, `--force` builds everything again, `--rig` also makes what tests put behind the
 /// initramfs, `--ipxe` fetches an iPXE that has IPv6. `--sign KEY CERT --obeys PIN` also makes the signed ramdisk; with `--from DIR` it does no more than that.
+/// `--firmware PKG…` makes the add-on firmware of these packages, and alone no image; with `--sign` all of it is in the signed ramdisk.
+/// `--iso` also makes the ISO for an Ironic's `deploy_iso`; with `--from DIR` it does no more than that.
 pub fn run(mut args: Args) -> Result<()> {
     let agent = args.option("--agent")?.map(PathBuf::from);
     let trusted_keys = args.option("--trusted-keys")?.map(PathBuf::from);
     let force = args.flag("--force");
     let rig = args.flag("--rig");
     let ipxe = args.flag("--ipxe");
+    let firmware = args.list("--firmware")?;
+    let iso = ReadyIso::take(&mut args)?;
     let signing = Signing::take(&mut args)?;
     args.finish()?;
+    let out = sh::root().join("image/out");
+    let add_on = match &firmware {
+        Some(packages) => {
+            build_firmware(packages)?;
+            firmware::all(&out)?
+        }
+        None => Vec::new(),
+    };
+    if let Some(iso) = &iso
+        && let Some(from) = &iso.from
+    {
+        return iso.make(from);
+    }
     if let Some(signing) = &signing
         && let Some(from) = &signing.from
     {
-        return signing.make(from);
+        return signing.make(from, &add_on);
+    }
+    let image = force || rig || ipxe || agent.is_some() || trusted_keys.is_some() || signing.is_some();
+    if firmware.is_some() && !image {
+        return Ok(());
     }
     build(agent.as_deref(), trusted_keys.as_deref(), force)?;
     if rig {
@@ -64,7 +90,10 @@ pub fn run(mut args: Args) -> Result<()> {
     if ipxe {
         write_ipxe()?;
     }
-    signing.map_or(Ok(()), |signing| signing.make(&sh::root().join("image/out")))
+    if let Some(iso) = iso {
+        iso.make(&out)?;
+    }
+    signing.map_or(Ok(()), |signing| signing.make(&out, &add_on))
 }
 
 /// Builds all that tests boot: the image, `image/out/rig` and `image/out/ipxe`.
@@ -72,6 +101,23 @@ pub fn build_for_tests() -> Result<()> {
     build(None, None, false)?;
     build_rig()?;
     write_ipxe()
+}
+
+/// Makes `image/out/firmware` of these packages of Debian.
+pub fn build_firmware(packages: &[String]) -> Result<()> {
+    deps::ensure(&[deps::IMAGE])?;
+    let (work, out) = (sh::target_dir().join("image"), sh::root().join("image/out"));
+    let _lock = directories(&work, &out)?;
+    firmware::build(&work, &out, packages)
+}
+
+/// Makes both; one build at a time, until the lock is dropped.
+fn directories(work: &Path, out: &Path) -> Result<fs::File> {
+    fs::create_dir_all(work)?;
+    fs::create_dir_all(out)?;
+    let lock = fs::File::create(work.join("lock")).context("cannot make the image's lock")?;
+    lock.lock().context("cannot lock the image's directory")?;
+    Ok(lock)
 }
 
 fn write_ipxe() -> Result<()> {
@@ -101,11 +147,7 @@ pub fn build(agent: Option<&Path>, trusted_keys: Option<&Path>, force: bool) -> 
     deps::ensure(&[deps::BUILD, deps::IMAGE])?;
     let work = sh::target_dir().join("image");
     let out = sh::root().join("image/out");
-    fs::create_dir_all(&work)?;
-    fs::create_dir_all(&out)?;
-    // One build at a time in this directory; the lock goes with the file handle.
-    let lock = fs::File::create(work.join("lock")).context("cannot make the image's lock")?;
-    lock.lock().context("cannot lock the image's directory")?;
+    let _lock = directories(&work, &out)?;
 
     let kernel = kernel::fetch(&work)?;
     let list_file = sh::root().join("image/modules.txt");

@@ -52,9 +52,11 @@ tasks:
            --part mutants also [--shard K] [--list], with --part vendors also
            [--trees DIR]
   image    kernel + initramfs with the agent inside, into image/out/
-           [--agent FILE] [--force]; --ipxe: an iPXE that has IPv6; signed for Secure Boot:
+           [--agent FILE] [--force]; --ipxe: an iPXE that has IPv6; --firmware PKG ...:
+           add-on firmware of Debian's packages; signed for Secure Boot:
            --sign KEY CERT --obeys sha256:HEX|CERT ... [--append ARGUMENTS]
-           [--from DIR] [--to FILE]
+           [--from DIR] [--to FILE]; one ISO for an Ironic's deploy_iso:
+           --iso [--append ARGUMENTS] [--from DIR] [--to FILE]
   os-image an operating system to deploy, into target/os-image/
   package  .deb files, an OCI image, a tarball, checksums and a list of
            components, into target/packages/ [--debug] [--out DIR]

@@ -153,6 +153,7 @@ fn deploy(options: &[String]) -> Result<()> {
 /// Ways to boot that are not in `cargo xtask test`.
 fn boot(options: &[String]) -> Result<()> {
     let machines = machines(&[deps::BUILD, deps::IMAGE, deps::LAB, deps::PROXY])?;
+    image::build_firmware(&["firmware-misc-nonfree".to_owned()])?;
     sh::run(machines().args(["--table", "boots"]).args(options))
 }
 

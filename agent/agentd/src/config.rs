@@ -20,7 +20,9 @@ use crate::token::Token;
 use agent_protocol::boot_medium::{OVERLAY_FILE, PARAMETERS, StaticNetwork};
 use error::bad;
 use mac::Mac;
+use network_data::static_network;
 use ramdisk_init::Servers;
+use ramdisk_init::virtual_media::{VirtualMedia, Wanted};
 use signed::SignedRamdisk;
 use sources::{Values, from_flags, from_kernel, kernel_parameters};
 use std::net::SocketAddr;
@@ -64,7 +66,7 @@ pub struct Config {
     pub node_uuid: Option<String>,
     /// Servers of the ramdisk: of names, where neither DHCP nor a boot medium names any, and of the time.
     pub servers: Servers,
-    /// The network that the medium of a signed ramdisk brings.
+    /// The network that the medium of a signed ramdisk brings, or that of an Ironic.
     pub network: Option<StaticNetwork>,
     /// The only disks to see; outside the ramdisk, none when empty.
     pub only_devices: Vec<PathBuf>,
@@ -72,7 +74,7 @@ pub struct Config {
     pub boot_mac: Option<Mac>,
     /// Nonce of this boot, from the boot script of the controller.
     pub boot_nonce: Option<Token>,
-    /// Token given beforehand (virtual media).
+    /// Token given beforehand (virtual media of an Ironic).
     pub agent_token: Option<Token>,
     /// Outside the ramdisk the agent gives up after this; in it, it never does.
     pub lookup_timeout: Duration,
@@ -99,7 +101,7 @@ pub struct Config {
 }
 
 /// What [`parse`] needs to know of the process.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Environment {
     /// Arguments without the program's name.
     pub arguments: Vec<String>,
@@ -109,6 +111,9 @@ pub struct Environment {
     pub medium_parameters: String,
     /// The file next to a signed ramdisk ([`OVERLAY_FILE`]), which nothing signs.
     pub overlay_file: Option<Vec<u8>>,
+    /// What the drives of an Ironic's virtual media bring. Their parameters come after all others, and so win, as in
+    /// ironic-python-agent.
+    pub virtual_media: Option<VirtualMedia>,
     /// Process id 1.
     pub is_init: bool,
     /// `ANNEAL_BOOT_NONCE`, which stands for the kernel parameter outside the ramdisk: `ps` shows flags.
@@ -124,10 +129,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
     let ramdisk = marked || (environment.is_init && environment.root_is_initramfs);
     // Before anything is added to them: only what is signed says who is obeyed.
     let signed = if ramdisk { SignedRamdisk::of(&parameters)? } else { None };
-    let (brought, network) = match &signed {
-        Some(signed) => signed.medium(environment.overlay_file.as_deref())?,
-        None => (kernel_parameters(&environment.medium_parameters), None),
-    };
+    let (brought, network) = brought(environment, signed.as_ref())?;
     parameters.extend(brought);
     let mut ignored = Vec::new();
     let mut values = Values::new();
@@ -203,6 +205,32 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
     })
 }
 
+/// What boot media bring: the overlay of ours, then the drives of an Ironic.
+fn brought(
+    environment: &Environment,
+    signed: Option<&SignedRamdisk>,
+) -> Result<(Vec<(String, String)>, Option<StaticNetwork>), ConfigError> {
+    let (mut parameters, network) = match signed {
+        Some(signed) => signed.medium(environment.overlay_file.as_deref())?,
+        None => (kernel_parameters(&environment.medium_parameters), None),
+    };
+    let Some(media) = &environment.virtual_media else { return Ok((parameters, network)) };
+    let of_drive = kernel_parameters(&media.parameters);
+    if signed.is_some() {
+        SignedRamdisk::ensure_varying(&of_drive)?;
+    }
+    parameters.extend(of_drive);
+    Ok((parameters, network.or(network_of(media)?)))
+}
+
+/// The network that the CD of an Ironic brings.
+fn network_of(media: &VirtualMedia) -> Result<Option<StaticNetwork>, ConfigError> {
+    const NAME: &str = "(network_data.json)";
+    let Some(text) = &media.network_data else { return Ok(None) };
+    let data = serde_json::from_slice(text).map_err(|error| bad(NAME, error.to_string()))?;
+    static_network(&data).map_err(|why| bad(NAME, why))
+}
+
 /// The nonce of this boot: in the ramdisk from the kernel, outside it from the environment.
 fn boot_nonce(values: &Values, environment: &Environment) -> Result<Option<Token>, ConfigError> {
     const NAME: &str = "(anneal.boot-nonce)";
@@ -212,6 +240,13 @@ fn boot_nonce(values: &Values, environment: &Environment) -> Result<Option<Token
 }
 
 impl Environment {
+    /// What is to be read from virtual media, where the kernel command line says that this ramdisk was booted from an Ironic's. Nothing
+    /// but that line counts, which of a signed ramdisk is signed, too.
+    pub fn virtual_media_wanted(&self) -> Option<Wanted> {
+        let parameters = kernel_parameters(&self.kernel_command_line);
+        Wanted::of(parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())))
+    }
+
     /// This process.
     pub fn of_this_process() -> Self {
         use nix::sys::statfs::{FsType, statfs};
@@ -228,6 +263,7 @@ impl Environment {
             kernel_command_line,
             medium_parameters: String::from_utf8_lossy(&parameters).into_owned(),
             overlay_file: of_medium(OVERLAY_FILE),
+            virtual_media: None,
             is_init: std::process::id() == 1,
             boot_nonce: std::env::var("ANNEAL_BOOT_NONCE").ok(),
             root_is_initramfs,

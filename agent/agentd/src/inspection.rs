@@ -3,6 +3,7 @@
 //! Once, at the start, and before the lookup: a controller may learn only by this which node a MAC belongs to. An
 //! inspection that fails is logged and stops nothing; the controller sees that nothing came.
 
+mod nic_firmware;
 mod report;
 
 use crate::config::Inspection;

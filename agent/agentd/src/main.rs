@@ -101,7 +101,11 @@ fn managers(config: &Config) -> Vec<Arc<dyn HardwareManager>> {
 /// The ramdisk's may take down what uses the disks; any other must not.
 fn generic(config: &Config) -> GenericHardwareManager {
     let generic = GenericHardwareManager::new(filter(config)).trusting(mirrors(config));
-    if config.ramdisk { generic.in_the_ramdisk() } else { generic }
+    if config.ramdisk {
+        generic.in_the_ramdisk().writing_variables(|work| ramdisk_init::with_writable_efi_variables(work))
+    } else {
+        generic
+    }
 }
 
 /// Which mirrors of images are trusted where the controller does not say, as in ironic-python-agent. A pin is the controller's.

@@ -43,18 +43,25 @@ fn boot(logs: &LogRing, life: AgentMain) -> Result<Exit, String> {
         logs.show_on(console);
     }
     // The kernel command line can be read only now that /proc is mounted.
-    let parsed = config::parse(&Environment::of_this_process());
+    let mut environment = Environment::of_this_process();
+    let mut parsed = config::parse(&environment);
     logs.install(parsed.as_ref().is_ok_and(|config| config.debug));
     tracing::info!("anneal-agent {} starts", crate::VERSION);
     for problem in problems {
         tracing::error!("{problem}");
+    }
+    let mut devices = ramdisk_init::Devices::start()?;
+    if let Some(wanted) = environment.virtual_media_wanted() {
+        devices.settle()?;
+        environment.virtual_media = Some(wanted.read()?);
+        parsed = config::parse(&environment);
     }
     let config = parsed.map_err(|error| error.to_string())?;
     let network = match config.network.clone() {
         Some(network) => Some(network),
         None => static_network(&Path::new("/").join(NETWORK))?,
     };
-    ramdisk_init::start(config.boot_mac, &config.servers, network.as_ref(), interfaces)?;
+    devices.network(config.boot_mac, &config.servers, network.as_ref(), interfaces)?;
     life(&config, logs)?.ok_or_else(|| "the agent ended without a command to end".into())
 }
 

@@ -4,9 +4,9 @@ mod offered;
 mod priorities;
 
 use crate::registry::Ending;
-use agent_protocol::command::{CommandError, Status};
+use agent_protocol::command::{ANNEAL, CommandError, Status};
 use agent_protocol::inventory::Inventory;
-use agent_protocol::step::Step;
+use agent_protocol::step::{Step, StepAddition};
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome, Support};
 use offered::Offered;
 use serde_json::{Value, json};
@@ -159,9 +159,10 @@ impl StepTable {
             Ok(StepOutcome::Done(result)) => {
                 Ending::done(Some(json!({ words.result: result, words.step: echo })))
             }
-            Ok(StepOutcome::RebootRequested(result)) => Ending::done(Some(json!({
-                words.result: result, words.step: echo, "anneal": { "reboot_requested": true },
-            }))),
+            Ok(StepOutcome::RebootRequested(result)) => {
+                let added = StepAddition { reboot_requested: true, ..StepAddition::default() };
+                Ending::done(Some(json!({ words.result: result, words.step: echo, ANNEAL: added })))
+            }
             Err(error) => self.failure(error, echo),
         }
     }
@@ -218,12 +219,12 @@ impl StepTable {
     fn failure(&self, error: StepError, step: &Value) -> Ending {
         let words = words(self.kind);
         let details = error.to_string();
-        let (kind, message, report) = match error {
+        let (kind, message, report) = match &error {
             StepError::Unknown { .. } => {
-                ("HardwareManagerMethodNotFound", "No HardwareManager found to handle method", Value::Null)
+                ("HardwareManagerMethodNotFound", "No HardwareManager found to handle method", &Value::Null)
             }
-            StepError::Argument { .. } | StepError::Declined { .. } => {
-                (words.error, words.message, Value::Null)
+            StepError::Argument { .. } | StepError::Declined { .. } | StepError::NeedsReboot { .. } => {
+                (words.error, words.message, &Value::Null)
             }
             StepError::Cancelled { report } => ("Cancelled", "Step cancelled by request", report),
             StepError::Failed { report, .. } => (words.error, words.message, report),
@@ -231,6 +232,10 @@ impl StepTable {
         let mut ending = Ending::failed(kind, message, details);
         if !report.is_null() {
             ending.result = Some(json!({ words.result: report, words.step: step }));
+        }
+        if let StepError::NeedsReboot { checkpoint, .. } = &error {
+            let added = StepAddition { after_reboot: Some(checkpoint.clone()), ..StepAddition::default() };
+            ending.result = Some(json!({ words.result: null, words.step: step, ANNEAL: added }));
         }
         ending
     }

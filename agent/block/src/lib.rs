@@ -42,6 +42,7 @@ pub mod hidden_area;
 mod hints;
 pub mod holders;
 mod identity;
+pub mod kernel_log;
 pub mod layout;
 pub mod list;
 mod lvm;

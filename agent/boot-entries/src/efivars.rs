@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// Vendor GUID of the variables that the specification names.
 const GLOBAL: &str = "8be4df61-93ca-11d2-aa0d-00e098032b8c";
+/// Vendor GUID of what a kernel stores of its crash (`LINUX_EFI_CRASH_GUID` of linux/efi.h).
+const CRASH: &str = "cfc8fc79-be2e-4ddc-97f0-9f98bfe298a0";
 /// Kept without power, and there before and after the operating system starts.
 const ATTRIBUTES: u32 = 7;
 
@@ -112,12 +114,39 @@ impl Efivars {
     /// # Errors
     /// When the firmware keeps it.
     pub fn remove(&self, name: &str) -> io::Result<()> {
-        let path = self.path(name);
-        writable(&path)?;
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        remove(&self.path(name))
+    }
+
+    /// The files of variables in which a kernel stored a part of its log when it crashed, sorted; none without variables.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn crash_records(&self) -> io::Result<Vec<String>> {
+        let files = match fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            files => files?,
+        };
+        let names = files.map(|file| Ok(file?.file_name().to_string_lossy().into_owned()));
+        let mut names: Vec<String> = names.collect::<io::Result<_>>()?;
+        names.retain(|name| name.strip_suffix(CRASH).is_some_and(|name| name.ends_with('-')));
+        names.sort();
+        Ok(names)
+    }
+
+    /// Removes one of [`Self::crash_records`]; it may be gone.
+    ///
+    /// # Errors
+    /// When the firmware keeps it.
+    pub fn remove_crash_record(&self, file: &str) -> io::Result<()> {
+        remove(&self.directory.join(file))
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    writable(path)?;
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -2,10 +2,11 @@
 //!
 //! ```text
 //!   run ─▶ mount_all ─▶ console ─▶ (the caller reads its configuration)
-//!      ─▶ start ─▶ signals, power button
-//!                  modules by modalias ◀── uevents, as long as the machine runs
-//!                  network: of the boot medium, or by DHCP; then the time  ┐ at the same time
-//!                  storage: wait until all disks are there                  ┘
+//!      ─▶ Devices::start ─▶ signals, power button
+//!                           modules by modalias ◀── uevents, as long as the machine runs
+//!                           storage: wait until all disks are there                      ┐
+//!      ─▶ (the caller reads virtual media, if it was booted from an Ironic's)            │ at the same time
+//!      ─▶ Devices::network: of the boot medium, or by DHCP; then the time                ┘
 //!      ─▶ (the agent's life) ─▶ end: power off, reboot or halt
 //! ```
 //!
@@ -25,6 +26,7 @@ mod servers;
 mod static_network;
 mod storage;
 mod uevents;
+pub mod virtual_media;
 
 pub use mounts::{FETCHED, console, mount_all, with_writable_efi_variables};
 pub use power::{Exit, end};
@@ -37,6 +39,7 @@ use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Modules that no device asks for, by the names under which the kernel would ask modprobe for them.
@@ -67,41 +70,64 @@ fn restart_after(pause: Duration, problem: &str) -> Exit {
     Exit::Reboot
 }
 
-/// Start what lives as long as the machine (signals, modules, power button), then wait for the network and for all
-/// disks. `interfaces` lists the network interfaces of this machine that are hardware; the one with `boot_mac` is tried
-/// alone first. `servers`: of the boot parameters. `network`: that of the boot medium, which is made alone. Must be
-/// called before any other thread exists.
-///
-/// # Errors
-/// Signals cannot be blocked, or waiting for storage panicked.
-pub fn start(
-    boot_mac: Option<Mac>,
-    servers: &Servers,
-    network: Option<&StaticNetwork>,
-    interfaces: fn() -> Vec<Interface>,
-) -> Result<(), String> {
-    power::watch_signals()?;
-    let loader = Arc::new(modules::Loader::new());
-    uevents::watch(loader.clone());
-    loader.load_all();
-    for modalias in ALWAYS {
-        loader.load(modalias);
-    }
-    mounts::mount_efi_variables();
-    power::watch_button();
+/// What lives as long as the machine, and the wait for its disks.
+#[must_use = "the network is still to be made"]
+pub struct Devices {
+    loader: Arc<modules::Loader>,
+    storage: Option<JoinHandle<()>>,
+}
 
-    let storage = std::thread::spawn(storage::settle);
-    network::loopback_up();
-    match network {
-        Some(network) => {
-            for modalias in static_network::modaliases(network) {
-                loader.load(modalias);
-            }
-            static_network::bring_up(network, resolver::Resolver::new(&servers.dns), interfaces);
+impl Devices {
+    /// Start it: signals, modules, power button. Must be called before any other thread exists.
+    ///
+    /// # Errors
+    /// Signals cannot be blocked.
+    pub fn start() -> Result<Self, String> {
+        power::watch_signals()?;
+        let loader = Arc::new(modules::Loader::new());
+        uevents::watch(loader.clone());
+        loader.load_all();
+        for modalias in ALWAYS {
+            loader.load(modalias);
         }
-        None => network::bring_up(boot_mac, servers, interfaces),
+        mounts::mount_efi_variables();
+        power::watch_button();
+        Ok(Self { loader, storage: Some(std::thread::spawn(storage::settle)) })
     }
-    let of_medium = network.iter().flat_map(|network| &network.ntp).map(IpAddr::to_string);
-    clock::set(of_medium.chain(servers.ntp.iter().cloned()).collect());
-    storage.join().map_err(|_| "waiting for storage panicked".to_owned())
+
+    /// Wait for all disks.
+    ///
+    /// # Errors
+    /// Waiting for storage panicked.
+    pub fn settle(&mut self) -> Result<(), String> {
+        let settled = self.storage.take().map_or(Ok(()), JoinHandle::join);
+        settled.map_err(|_| "waiting for storage panicked".to_owned())
+    }
+
+    /// Wait for the network and for all disks. `interfaces` lists the network interfaces of this machine that are hardware; the one
+    /// with `boot_mac` is tried alone first. `servers`: of the boot parameters. `network`: that of the boot medium, which is made alone.
+    ///
+    /// # Errors
+    /// As [`Devices::settle`].
+    pub fn network(
+        mut self,
+        boot_mac: Option<Mac>,
+        servers: &Servers,
+        network: Option<&StaticNetwork>,
+        interfaces: fn() -> Vec<Interface>,
+    ) -> Result<(), String> {
+        network::loopback_up();
+        match network {
+            Some(network) => {
+                for modalias in static_network::modaliases(network) {
+                    self.loader.load(modalias);
+                }
+                static_network::bring_up(network, resolver::Resolver::new(&servers.dns), interfaces);
+            }
+            None => network::bring_up(boot_mac, servers, interfaces),
+        }
+        let of_medium = network.iter().flat_map(|network| &network.ntp).map(IpAddr::to_string);
+        clock::set(of_medium.chain(servers.ntp.iter().cloned()).collect());
+        self.settle()
+    }
 }

@@ -9,11 +9,13 @@ use std::path::Path;
 pub const FETCHED: &str = "/fetched";
 
 /// Source, target, type, options.
-const MOUNTS: [(&str, &str, &str, &str); 9] = [
+const MOUNTS: [(&str, &str, &str, &str); 10] = [
     ("proc", "/proc", "proc", ""),
     ("sysfs", "/sys", "sysfs", ""),
     // The firmware's log of what it measured into a TPM.
     ("securityfs", "/sys/kernel/security", "securityfs", ""),
+    // What kernels have left of their crashes.
+    ("pstore", "/sys/fs/pstore", "pstore", ""),
     ("devtmpfs", "/dev", "devtmpfs", "mode=0755"),
     ("devpts", "/dev/pts", "devpts", "mode=0620"),
     ("tmpfs", "/run", "tmpfs", "mode=0755,size=16m"),

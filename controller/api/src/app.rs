@@ -120,6 +120,8 @@ pub struct Settings {
     pub lookup_without_nonce: bool,
     /// Whether boot media carry a signed ramdisk, whose boot a TPM can prove.
     pub signed_ramdisk: bool,
+    /// Whether boots carry add-on firmware, except by such media.
+    pub add_on_firmware: bool,
     /// Whether a node gets its token only after its TPM has proved its boot, unless its `driver_info` decides.
     pub require_tpm: bool,
     /// Networks in which agents may be called although their heartbeats come from elsewhere.
@@ -151,6 +153,7 @@ impl Default for Settings {
             agent_requests: RequestRate { per_s: 10, burst: 100 },
             lookup_without_nonce: false,
             signed_ramdisk: false,
+            add_on_firmware: false,
             require_tpm: false,
             callback_networks: Vec::new(),
             own_addresses: Vec::new(),

@@ -30,6 +30,8 @@ pub enum BootMediumKind {
     Unsigned,
     /// A signed program, which obeys this controller.
     Signed,
+    /// Signed loaders and a signed kernel, with an initramfs and arguments that nothing signs.
+    Shim,
 }
 
 /// Answers to questions that only a driver, or the node's agent, has.

@@ -1,6 +1,7 @@
 //! Nodes: what a stock client sees, against recordings of the real Ironic.
 
 use crate::common::{Api, await_agent, fixture, keys};
+use api::Settings;
 use model::agent::{AgentKind, AgentState};
 use model::{Catalogue, CatalogueStep, Node, ProvisionState, Timestamp, Wait};
 use serde_json::{Value, json};
@@ -283,8 +284,38 @@ async fn validate_says_which_identity_the_way_of_booting_gives() {
     let signed = patch("/extra/medium", json!("signed")).await;
     assert_eq!(signed["result"], true);
     assert!(signed["reason"].to_string().contains("obeys this controller"), "{signed}");
+    let shim = patch("/extra/medium", json!("shim")).await;
+    assert_eq!(shim["result"], true);
+    let says = "initramfs and kernel command line are not signed, and no TPM proves them";
+    assert!(shim["reason"].to_string().contains(says), "{shim}");
+    let proved = patch("/driver_info/require_tpm", json!(true)).await;
+    assert_eq!(proved["result"], false);
+    assert!(
+        proved["reason"].to_string().contains("what a boot through a shim measures is not compared"),
+        "{proved}"
+    );
+    patch("/driver_info/require_tpm", json!(false)).await;
     let none = patch("/extra/medium", json!("none")).await;
     assert_eq!(none, json!({"result": false, "reason": "no loaders"}));
+}
+
+#[tokio::test]
+async fn validate_says_where_add_on_firmware_is_not_sent() {
+    let api =
+        Api::with(Settings { lookup_without_nonce: false, add_on_firmware: true, ..Settings::default() });
+    api.node("n", ProvisionState::Manageable).await;
+    for (medium, named) in [("unsigned", false), ("signed", true)] {
+        let change = |path: &str, value: &str| json!({"op": "add", "path": path, "value": value});
+        let changes = json!([
+            change("/driver", "redfish"),
+            change("/boot_interface", "redfish-virtual-media"),
+            change("/extra/medium", medium),
+        ]);
+        api.patch("/v1/nodes/n", changes).await.is(200);
+        let boot = api.get("/v1/nodes/n/validate").await.is(200).body["boot"].clone();
+        assert_eq!(boot["result"], true, "{boot}");
+        assert_eq!(boot["reason"].to_string().contains("Add-on firmware"), named, "{boot}");
+    }
 }
 
 #[tokio::test]

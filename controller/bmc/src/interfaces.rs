@@ -75,7 +75,7 @@ const REDFISH: &[Interface] = &[
     of("deploy", &[DIRECT, CUSTOM_AGENT, RAMDISK]),
     of("firmware", &[plain("no-firmware")]),
     of("inspect", &[plain("redfish"), plain("agent"), plain("no-inspect")]),
-    of("management", &[plain("redfish")]),
+    of("management", &[Implementation { name: "redfish", steps: redfish::SECURE_BOOT_STEPS }]),
     of("network", &[plain("noop")]),
     of("power", &[plain("redfish")]),
     of("raid", &[plain("agent"), plain("no-raid")]),

@@ -14,6 +14,7 @@
 //! time budget. Passwords are never in an error, a log line, a URL or a command line.
 
 mod bios_settings;
+mod certificates;
 mod declared;
 mod direct;
 mod driver_info;
@@ -29,6 +30,7 @@ mod ramdisk;
 mod redfish;
 mod secret;
 mod settings;
+mod small_file;
 mod types;
 
 pub use declared::{Arg, Declared, StepCall, StepEnd, StepFn, StepFuture};

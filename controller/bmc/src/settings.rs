@@ -16,6 +16,8 @@ const SHORTEST_REQUEST: Duration = Duration::from_secs(10);
 pub struct Settings {
     /// Directory of the files that `redfish_verify_ca` names. Users of the API can have no other file opened.
     pub ca_directory: PathBuf,
+    /// Directory of the certificates that the step `enroll_secure_boot_keys` enrolls: `PK.crt`, `KEK.crt`, `db.crt`.
+    pub secure_boot_keys_directory: PathBuf,
     /// The only networks in which the controller connects to BMCs; empty: every address.
     pub networks: Vec<IpNet>,
     /// Send passwords over HTTP without TLS to BMCs that are not on loopback.
@@ -28,6 +30,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             ca_directory: "/etc/anneal/bmc-ca".into(),
+            secure_boot_keys_directory: "/etc/anneal/secure-boot-keys".into(),
             networks: Vec::new(),
             send_passwords_over_plain_http: false,
             request_timeout_s: crate::LONGEST_REQUEST.as_secs(),

@@ -73,9 +73,8 @@ fn what_is_not_known_is_named_with_what_is() {
     assert!(refused("idrac", "raid_interface", "agent").contains("unknown driver 'idrac'"));
 }
 
-/// The whole catalogue of every driver, so that nothing in it changes unseen.
-#[test]
-fn the_declared_steps_are_these() {
+/// All steps of a driver with these interfaces, a line each.
+fn declared(driver: &str, names: &[(&str, &str)]) -> Vec<String> {
     let line = |kind: StepKind, step: &CatalogueStep| {
         let flags = [
             (step.abortable, " abortable"),
@@ -92,12 +91,16 @@ fn the_declared_steps_are_these() {
         let (kind, label, provider) = (kind.as_str(), step.label(), &step.provider);
         format!("{kind} {provider} {label}({}) {}{flags}", args.join(", "), step.priority)
     };
-    let of = |driver: &str, names: &[(&str, &str)]| {
-        let abilities = abilities(driver, names);
-        let lines = StepKind::ALL
-            .map(|kind| abilities.out_of_band(kind).iter().map(|step| line(kind, step)).collect::<Vec<_>>());
-        lines.concat()
-    };
+    let abilities = abilities(driver, names);
+    let lines = StepKind::ALL
+        .map(|kind| abilities.out_of_band(kind).iter().map(|step| line(kind, step)).collect::<Vec<_>>());
+    lines.concat()
+}
+
+/// The whole catalogue of every driver, so that nothing in it changes unseen.
+#[test]
+fn the_declared_steps_are_these() {
+    let of = declared;
     let direct = [
         "deploy direct deploy.deploy() 100 abortable idempotent ramdisk",
         "deploy direct deploy.write_image() 80 abortable idempotent ramdisk",
@@ -110,10 +113,16 @@ fn the_declared_steps_are_these() {
     let before = [
         "clean redfish bios.apply_configuration(settings) 0 idempotent reboot",
         "clean redfish bios.factory_reset() 0 idempotent reboot",
+        "clean redfish management.enroll_secure_boot_keys(KEK?, PK?, db?, delete_existing?) 0 idempotent reboot",
+        "clean redfish management.clear_secure_boot_keys() 0 idempotent reboot",
+        "clean redfish management.reset_secure_boot_keys_to_default() 0 idempotent reboot",
         "deploy redfish bios.apply_configuration(settings) 0 idempotent reboot",
         "deploy redfish bios.factory_reset() 0 idempotent reboot",
     ];
     let after = [
+        "deploy redfish management.enroll_secure_boot_keys(KEK?, PK?, db?, delete_existing?) 0 idempotent reboot",
+        "deploy redfish management.clear_secure_boot_keys() 0 idempotent reboot",
+        "deploy redfish management.reset_secure_boot_keys_to_default() 0 idempotent reboot",
         "service redfish bios.apply_configuration(settings) 0 idempotent reboot",
         "service redfish bios.factory_reset() 0 idempotent reboot",
     ];

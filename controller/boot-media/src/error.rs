@@ -1,7 +1,7 @@
 //! Why no medium can be made, and the limits that say so.
 
-/// El Torito counts 512-byte sectors of a boot image in 16 bits. Largest image for EFI, in bytes.
-pub(crate) const EFI_IMAGE_MAX: u64 = 0xffff * 512;
+/// Largest image for EFI, in bytes. A FAT 16 has no more than 2 GiB.
+pub(crate) const EFI_IMAGE_MAX: u64 = 2_000_000_000;
 /// Most characters of a kernel command line (`COMMAND_LINE_SIZE` of x86), without its end.
 pub(crate) const COMMAND_LINE: usize = 2047;
 
@@ -14,7 +14,7 @@ pub enum TemplateError {
     /// isolinux is not what it is called.
     #[error("isolinux.bin cannot be used: it has no room for the boot information table")]
     Isolinux,
-    /// El Torito counts 512-byte sectors in 16 bits.
+    /// The file system for EFI cannot hold them.
     #[error("kernel and initramfs are too large for a boot medium: {0} bytes of at most {max}", max = EFI_IMAGE_MAX)]
     TooLarge(u64),
     /// A file that is to be booted as it is.
@@ -31,4 +31,9 @@ pub enum TemplateError {
         "the kernel arguments cannot be used for a boot medium: they are longer than {COMMAND_LINE} characters, or contain control characters"
     )]
     Arguments,
+    /// GRUB adds a backslash before each of them.
+    #[error(
+        "the kernel arguments cannot be passed on by GRUB, which Secure Boot needs: they contain a quotation mark or a backslash"
+    )]
+    GrubArguments,
 }

@@ -1,6 +1,7 @@
 //! The EFI system partition: a FAT 16 file system with one contiguous file, `/EFI/BOOT/BOOTX64.EFI` (Microsoft's FAT
 //! specification 1.03; UEFI 2.10, 3.5.1.1 names the file), and where that is signed with the overlay next to it,
-//! `/EFI/BOOT/BOOTX64.EFI.extra.d/anneal.cred`, which systemd's stub passes to the kernel (systemd-stub(7)).
+//! `/EFI/BOOT/BOOTX64.EFI.extra.d/anneal.cred`, which systemd's stub passes to the kernel (systemd-stub(7)). Where it is a shim, the
+//! program that it starts is next to it, `/EFI/BOOT/GRUBX64.EFI`.
 
 use crate::long_name;
 use crate::overlay::OVERLAY;
@@ -9,23 +10,23 @@ use iso9660::SECTOR;
 
 /// Bytes of a sector of the FAT.
 const FAT_SECTOR: u64 = 512;
-/// Sectors of a cluster: as many bytes as a sector of ISO 9660 has.
-const CLUSTER: u64 = SECTOR / FAT_SECTOR;
+/// Most bytes of a cluster. The least are those of a sector of ISO 9660.
+const CLUSTER_MAX: u64 = 32 << 10;
 const FATS: u64 = 2;
 const ROOT_ENTRIES: u64 = 64;
 const ENTRY: u64 = 32;
 /// Fewer clusters would make it FAT 12.
 const CLUSTERS_MIN: u64 = 4096;
+/// More would come near to those that make it FAT 32.
+const CLUSTERS_MAX: u64 = 65_000;
+const _: () =
+    assert!(crate::error::EFI_IMAGE_MAX <= CLUSTERS_MAX * CLUSTER_MAX, "the largest one is FAT 16, too");
 /// Clusters of the directories, and of the overlay where there is one. The program is behind them.
 const EFI: u16 = 2;
 const BOOT: u16 = 3;
 const EXTRA: u16 = 4;
 const OVERLAY_IN: u16 = 5;
 const PROGRAM_ALONE: u16 = 4;
-const OVERLAY_CLUSTERS: u16 = 8;
-const PROGRAM_BEHIND: u16 = OVERLAY_IN + OVERLAY_CLUSTERS;
-const _: () =
-    assert!(OVERLAY as u64 == OVERLAY_CLUSTERS as u64 * SECTOR, "the clusters of the overlay are full");
 const END: u16 = 0xffff;
 const DIRECTORY: u8 = 0x10;
 const ARCHIVE: u8 = 0x20;
@@ -36,6 +37,10 @@ pub(crate) struct Layout {
     program: u64,
     /// Its first cluster.
     program_in: u16,
+    /// Bytes of the program that a shim starts, which is behind it; 0: there is none.
+    second: u64,
+    /// Bytes of a cluster.
+    cluster: u64,
     clusters: u64,
     reserved: u64,
     fat: u64,
@@ -44,21 +49,35 @@ pub(crate) struct Layout {
 impl Layout {
     /// The smallest for a program of so many bytes.
     pub(crate) fn new(program: u64) -> Self {
-        Self::with(program, PROGRAM_ALONE)
+        Self::with(program, |_| PROGRAM_ALONE, 0)
     }
 
     /// The same, with a file for the overlay next to it.
     pub(crate) fn with_overlay(program: u64) -> Self {
-        Self::with(program, PROGRAM_BEHIND)
+        let behind_overlay =
+            |cluster: u64| OVERLAY_IN + u16::try_from((OVERLAY as u64).div_ceil(cluster)).unwrap_or(END);
+        Self::with(program, behind_overlay, 0)
     }
 
-    fn with(program: u64, program_in: u16) -> Self {
-        let clusters = (program.div_ceil(SECTOR) + u64::from(program_in - EFI)).max(CLUSTERS_MIN);
+    /// For a shim of so many bytes, and the program that it starts.
+    pub(crate) fn with_second(shim: u64, second: u64) -> Self {
+        Self::with(shim, |_| PROGRAM_ALONE, second)
+    }
+
+    fn with(program: u64, program_in: impl Fn(u64) -> u16, second: u64) -> Self {
+        let needed = |cluster: u64| {
+            program.div_ceil(cluster) + second.div_ceil(cluster) + u64::from(program_in(cluster) - EFI)
+        };
+        let mut cluster = SECTOR;
+        while cluster < CLUSTER_MAX && needed(cluster) > CLUSTERS_MAX {
+            cluster *= 2;
+        }
+        let clusters = needed(cluster).max(CLUSTERS_MIN);
         let fat = ((clusters + u64::from(EFI)) * 2).div_ceil(FAT_SECTOR);
         // The clusters begin at a sector of ISO 9660.
         let before = FATS * fat + ROOT_ENTRIES * ENTRY / FAT_SECTOR;
-        let reserved = (before + 1).next_multiple_of(CLUSTER) - before;
-        Self { program, program_in, clusters, reserved, fat }
+        let reserved = (before + 1).next_multiple_of(SECTOR / FAT_SECTOR) - before;
+        Self { program, program_in: program_in(cluster), second, cluster, clusters, reserved, fat }
     }
 
     fn root_at(&self) -> u64 {
@@ -70,12 +89,22 @@ impl Layout {
     }
 
     fn cluster_at(&self, cluster: u16) -> u64 {
-        self.clusters_at() + u64::from(cluster - EFI) * SECTOR
+        self.clusters_at() + u64::from(cluster - EFI) * self.cluster
     }
 
     /// Where the program begins, in bytes.
     pub(crate) fn file_at(&self) -> u64 {
         self.cluster_at(self.program_in)
+    }
+
+    /// Its cluster, behind the program.
+    fn second_in(&self) -> u16 {
+        u16::try_from(u64::from(self.program_in) + self.program.div_ceil(self.cluster)).unwrap_or(END)
+    }
+
+    /// Where the program that a shim starts begins, in bytes, where there is one.
+    pub(crate) fn second_at(&self) -> u64 {
+        self.cluster_at(self.second_in())
     }
 
     /// Where the overlay begins, in bytes, where there is one.
@@ -84,12 +113,12 @@ impl Layout {
     }
 
     fn has_overlay(&self) -> bool {
-        self.program_in == PROGRAM_BEHIND
+        self.program_in != PROGRAM_ALONE
     }
 
     /// Bytes of the file system.
     pub(crate) fn length(&self) -> u64 {
-        self.clusters_at() + self.clusters * SECTOR
+        self.clusters_at() + self.clusters * self.cluster
     }
 
     /// All that is not zero, but for the files, by its place in bytes.
@@ -117,6 +146,9 @@ impl Layout {
                 .concat(),
             ),
         ];
+        if self.second > 0 {
+            boot.push(entry(b"GRUBX64 EFI", ARCHIVE, self.second_in(), short(self.second)));
+        }
         if self.has_overlay() {
             boot.push(long_name::entries("BOOTX64.EFI.extra.d", b"BOOTX6~1D  "));
             boot.push(entry(b"BOOTX6~1D  ", DIRECTORY, EXTRA, 0));
@@ -138,7 +170,7 @@ impl Layout {
         let sectors = self.length() / FAT_SECTOR;
         sector.extend(b"ANNEAL  ");
         sector.extend(low(FAT_SECTOR));
-        sector.push(CLUSTER.to_le_bytes()[0]);
+        sector.push((self.cluster / FAT_SECTOR).to_le_bytes()[0]);
         sector.extend(low(self.reserved));
         sector.push(FATS.to_le_bytes()[0]);
         sector.extend(low(ROOT_ENTRIES));
@@ -162,18 +194,19 @@ impl Layout {
         let mut entries = vec![0xfff8, END, END, END];
         if self.has_overlay() {
             entries.push(END);
-            chain(&mut entries, OVERLAY as u64);
+            self.chain(&mut entries, OVERLAY as u64);
         }
-        chain(&mut entries, self.program);
+        self.chain(&mut entries, self.program);
+        self.chain(&mut entries, self.second);
         entries.iter().flat_map(|entry: &u16| entry.to_le_bytes()).collect()
     }
-}
 
-/// The clusters of a contiguous file of so many bytes, behind those that are taken.
-fn chain(entries: &mut Vec<u16>, bytes: u64) {
-    for left in (0..bytes.div_ceil(SECTOR)).rev() {
-        let next = u16::try_from(entries.len() + 1).unwrap_or(END);
-        entries.push(if left == 0 { END } else { next });
+    /// The clusters of a contiguous file of so many bytes, behind those that are taken.
+    fn chain(&self, entries: &mut Vec<u16>, bytes: u64) {
+        for left in (0..bytes.div_ceil(self.cluster)).rev() {
+            let next = u16::try_from(entries.len() + 1).unwrap_or(END);
+            entries.push(if left == 0 { END } else { next });
+        }
     }
 }
 

@@ -4,16 +4,20 @@ use crate::error::{EFI_IMAGE_MAX, TemplateError};
 use crate::sizes::short;
 use iso9660::{Descriptor, Record, SECTOR, SYSTEM_AREA, TERMINATOR};
 
-const LABEL: &str = "ANNEAL";
+pub(crate) const LABEL: &str = "ANNEAL";
+/// Label of the medium on which ironic-python-agent looks for [`PARAMETERS`], whatever its case.
+const PARAMETERS_LABEL: &str = "IR-VFD-DEV";
+/// Linux shows it as `parameters.txt`, as it shows all names of ISO 9660 without extensions.
+const PARAMETERS: &[u8] = b"PARAMETERS.TXT;1";
 /// Sectors: what lies before the files.
 const PRIMARY: u64 = SYSTEM_AREA;
 const BOOT_RECORD: u64 = 17;
 const END_OF_DESCRIPTORS: u64 = 18;
 const PATH_TABLE: u64 = 19;
 const PATH_TABLE_BIG: u64 = 20;
-const ROOT: u64 = 21;
+pub(crate) const ROOT: u64 = 21;
 const CATALOGUE: u64 = 22;
-const FILES: u64 = 23;
+pub(crate) const FILES: u64 = 23;
 /// The boot information table of isolinux begins here, and is so long.
 const BOOT_INFORMATION: usize = 8;
 const BOOT_INFORMATION_LENGTH: usize = 56;
@@ -25,6 +29,8 @@ pub(crate) struct Bios<'a> {
     pub(crate) ldlinux: &'a [u8],
     pub(crate) kernel: (u64, u64),
     pub(crate) initrd: (u64, u64),
+    /// Bytes of a file with parameters of the boot, for a ramdisk that reads them there.
+    pub(crate) parameters: Option<u64>,
 }
 
 /// What UEFI boots.
@@ -37,6 +43,8 @@ pub(crate) struct Efi {
 pub(crate) struct Layout {
     pub(crate) parts: Vec<(u64, Vec<u8>)>,
     pub(crate) fat_at: u64,
+    /// Where the file with parameters is, if there is one.
+    pub(crate) parameters_at: Option<u64>,
     pub(crate) length: u64,
 }
 
@@ -47,40 +55,38 @@ impl Layout {
             return Err(TemplateError::TooLarge(efi.fat));
         }
         let mut sector = FILES;
-        let mut place = |length: usize| {
+        let mut place = |length: u64| {
             let at = sector;
-            sector += (length as u64).div_ceil(SECTOR);
+            sector += length.div_ceil(SECTOR);
             at
         };
         let contents: Vec<&[u8]> =
             bios.map(|bios| vec![bios.isolinux, bios.configuration, bios.ldlinux]).unwrap_or_default();
-        let places: Vec<u64> = contents.iter().map(|content| place(content.len())).collect();
+        let places: Vec<u64> = contents.iter().map(|content| place(content.len() as u64)).collect();
+        let parameters = bios.and_then(|bios| bios.parameters).map(|length| (place(length), length));
         let fat = sector;
         let sectors = fat + efi.fat.div_ceil(SECTOR);
         let extent = |(at, length): (u64, u64)| (fat + at / SECTOR, length);
-        let of_bios = |bios: &Bios<'_>| -> [(&'static [u8], (u64, u64)); 5] {
+        let of_bios = |bios: &Bios<'_>| -> Vec<(&'static [u8], (u64, u64))> {
             let whole = |index: usize| (places[index], contents[index].len() as u64);
             // ECMA-119, 9.3: in the order of their names.
-            [
+            let mut files: Vec<(&'static [u8], (u64, u64))> = vec![
                 (b"INITRD.IMG;1", extent(bios.initrd)),
                 (b"ISOLINUX.BIN;1", whole(0)),
                 (b"ISOLINUX.CFG;1", whole(1)),
                 (b"LDLINUX.C32;1", whole(2)),
-                (b"VMLINUZ.;1", extent(bios.kernel)),
-            ]
+            ];
+            files.extend(parameters.map(|extent| (PARAMETERS, extent)));
+            files.push((b"VMLINUZ.;1", extent(bios.kernel)));
+            files
         };
-        let files = bios.map(of_bios);
-        let files = files.as_ref().map_or(&[][..], |files| &files[..]);
+        let files = bios.map(of_bios).unwrap_or_default();
+        let label = if parameters.is_some() { PARAMETERS_LABEL } else { LABEL };
         let isolinux_at = places.first().copied();
-        let mut parts = vec![
-            (PRIMARY, primary(sectors)),
-            (BOOT_RECORD, boot_record()),
-            (END_OF_DESCRIPTORS, TERMINATOR.to_vec()),
-            (PATH_TABLE, path_table(short(ROOT).to_le_bytes(), 1_u16.to_le_bytes())),
-            (PATH_TABLE_BIG, path_table(short(ROOT).to_be_bytes(), 1_u16.to_be_bytes())),
-            (ROOT, root(files)),
-            (CATALOGUE, catalogue(isolinux_at, fat, efi.fat)),
-        ];
+        let before = descriptors(sectors, label, &[Directory::ROOT], catalogue(isolinux_at, fat, efi.fat));
+        let records = files.iter().map(|(name, (at, length))| record(name, *at, *length, false));
+        let mut parts = before;
+        parts.push((ROOT, directory((ROOT, ROOT), records)));
         for (index, (at, content)) in places.iter().zip(&contents).enumerate() {
             let bytes = if index == 0 { with_boot_information(content, *at)? } else { content.to_vec() };
             parts.push((*at, bytes));
@@ -88,23 +94,55 @@ impl Layout {
         Ok(Self {
             parts: parts.into_iter().map(|(at, bytes)| (at * SECTOR, bytes)).collect(),
             fat_at: fat * SECTOR,
+            parameters_at: parameters.map(|(at, _)| at * SECTOR),
             length: sectors * SECTOR,
         })
     }
 }
 
-fn primary(sectors: u64) -> Vec<u8> {
-    let table = path_table(short(ROOT).to_le_bytes(), 1_u16.to_le_bytes());
+/// A directory, in the path table.
+pub(crate) struct Directory {
+    pub(crate) name: &'static [u8],
+    /// Its sector.
+    pub(crate) at: u64,
+    /// The number of the one above, from 1.
+    pub(crate) parent: u16,
+}
+
+impl Directory {
+    /// The root is its own parent.
+    pub(crate) const ROOT: Self = Self { name: &[0], at: ROOT, parent: 1 };
+}
+
+/// What is before the root directory, and the catalogue, by sector. `directories`: in the order of ECMA-119, 6.9.1, the root first.
+pub(crate) fn descriptors(
+    sectors: u64,
+    label: &str,
+    directories: &[Directory],
+    catalogue: Vec<u8>,
+) -> Vec<(u64, Vec<u8>)> {
+    let little = path_table(directories, u32::to_le_bytes, u16::to_le_bytes);
+    vec![
+        (PRIMARY, primary(sectors, label, short(little.len() as u64))),
+        (BOOT_RECORD, boot_record()),
+        (END_OF_DESCRIPTORS, TERMINATOR.to_vec()),
+        (PATH_TABLE, little),
+        (PATH_TABLE_BIG, path_table(directories, u32::to_be_bytes, u16::to_be_bytes)),
+        (CATALOGUE, catalogue),
+    ]
+}
+
+fn primary(sectors: u64, label: &str, table_length: u32) -> Vec<u8> {
     let descriptor = Descriptor {
         kind: 1,
         text: &|text, length| format!("{text:length$}").into_bytes(),
         system: "",
-        label: LABEL,
+        label,
         publisher: LABEL,
         application: LABEL,
         sectors: short(sectors),
         escapes: &[],
-        table_length: short(table.len() as u64),
+        table_length,
         tables: (short(PATH_TABLE), short(PATH_TABLE_BIG)),
         root: record(&[0], ROOT, SECTOR, true),
     };
@@ -118,26 +156,34 @@ fn boot_record() -> Vec<u8> {
     out
 }
 
-/// The only directory is the root.
-fn path_table(root: [u8; 4], number: [u8; 2]) -> Vec<u8> {
-    [&[1, 0][..], &root, &number, &[0, 0]].concat()
-}
-
-fn root(files: &[(&[u8], (u64, u64))]) -> Vec<u8> {
-    let mut out = record(&[0], ROOT, SECTOR, true).bytes();
-    out.extend(record(&[1], ROOT, SECTOR, true).bytes());
-    for (name, (at, length)) in files {
-        out.extend(record(name, *at, *length, false).bytes());
+/// ECMA-119, 9.4.
+fn path_table(directories: &[Directory], long: fn(u32) -> [u8; 4], word: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for Directory { name, at, parent } in directories {
+        out.extend([u8::try_from(name.len()).unwrap_or(u8::MAX), 0]);
+        out.extend(long(short(*at)));
+        out.extend(word(*parent));
+        out.extend(*name);
+        if name.len() % 2 == 1 {
+            out.push(0);
+        }
     }
     out
 }
 
-fn record(name: &[u8], at: u64, length: u64, is_directory: bool) -> Record<'_> {
+/// A directory of one sector with these records, in the order of their names (ECMA-119, 9.3), its own sector, and that of the one
+/// above.
+pub(crate) fn directory<'a>((own, above): (u64, u64), records: impl Iterator<Item = Record<'a>>) -> Vec<u8> {
+    let dots = [record(&[0], own, SECTOR, true), record(&[1], above, SECTOR, true)];
+    dots.iter().copied().chain(records).flat_map(|record| record.bytes()).collect()
+}
+
+pub(crate) fn record(name: &[u8], at: u64, length: u64, is_directory: bool) -> Record<'_> {
     Record { name, sector: short(at), length: short(length), is_directory, system_use: &[] }
 }
 
 /// What BIOS boots, if anything, then what UEFI boots.
-fn catalogue(isolinux: Option<u64>, fat: u64, fat_length: u64) -> Vec<u8> {
+pub(crate) fn catalogue(isolinux: Option<u64>, fat: u64, fat_length: u64) -> Vec<u8> {
     const BOOTABLE: u8 = 0x88;
     const X86: u8 = 0;
     const EFI: u8 = 0xef;
@@ -155,7 +201,9 @@ fn catalogue(isolinux: Option<u64>, fat: u64, fat_length: u64) -> Vec<u8> {
         entry.resize(32, 0);
         entry
     };
-    let efi_sectors = u16::try_from(fat_length.div_ceil(512)).unwrap_or(u16::MAX);
+    // Sectors of 512 bytes, in 16 bits. Where they do not fit, 1: then it goes to the end of the medium (UEFI 2.10, 13.3.2.1), and
+    // it is the last on it.
+    let efi_sectors = u16::try_from(fat_length.div_ceil(512)).unwrap_or(1);
     let Some(isolinux) = isolinux else { return [validation, entry(efi_sectors, fat)].concat() };
     let mut header = vec![0x91, EFI, 1, 0];
     header.resize(32, 0);

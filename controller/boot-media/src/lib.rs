@@ -18,6 +18,9 @@
 //! 2048 bytes, and that begins at a sector of the ISO 9660 file system. So isolinux reads the same bytes. The overlay is an
 //! uncompressed cpio archive in [`OVERLAY`] bytes behind the archives, which the kernel unpacks with them.
 //!
+//! For ironic-python-agent the overlay is a file of the ISO 9660 file system, `PARAMETERS.TXT`, and the label is that of the drive on
+//! which it looks for such a file.
+//!
 //! Under Secure Boot the program is signed, and nothing of it may vary. Then the image boots by UEFI alone:
 //!
 //! ```text
@@ -25,12 +28,20 @@
 //!    FAT 16: /EFI/BOOT/BOOTX64.EFI ── the signed program, unchanged
 //!            /EFI/BOOT/BOOTX64.EFI.extra.d/anneal.cred ── the overlay, which its stub passes to the kernel
 //! ```
+//!
+//! Through a shim that Microsoft has signed, GRUB reads the same kernel and archives from the other file system ([`ShimSizes`]):
+//!
+//! ```text
+//!  ISO 9660: descriptors, El Torito catalogue, directories
+//!    BOOT/GRUB/GRUB.CFG ── VMLINUZ, INITRD.IMG: archives, NODE.CPIO: overlay
+//!    FAT 16: /EFI/BOOT/BOOTX64.EFI ── shim ── /EFI/BOOT/GRUBX64.EFI
+//! ```
 
 mod error;
 mod fat;
+mod grub;
 mod iso;
 mod long_name;
-mod network;
 mod overlay;
 mod program_headers;
 pub mod signed;
@@ -39,7 +50,8 @@ mod template;
 mod uki;
 
 pub use error::TemplateError;
-pub use network::static_network;
-pub use overlay::{OVERLAY, Overlay, OverlayError};
+pub use grub::ShimSizes;
+pub use network_data::static_network;
+pub use overlay::{OVERLAY, Overlay, OverlayError, Reader};
 pub use sizes::Sizes;
 pub use template::{Loaders, Piece, Source, Template};

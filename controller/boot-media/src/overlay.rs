@@ -7,11 +7,22 @@ use std::collections::BTreeSet;
 /// Bytes that every medium keeps for it.
 pub const OVERLAY: usize = 16 << 10;
 
-/// The parameters and the network of one boot, in both forms, each filled up. It contains the nonce of its boot.
+/// Which agent reads the overlay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// Ours.
+    Anneal,
+    /// ironic-python-agent.
+    IronicPythonAgent,
+}
+
+/// The parameters and the network of one boot, in each form, filled up. It contains the nonce of its boot.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Overlay {
+    reader: Reader,
     archive: Vec<u8>,
     file: Vec<u8>,
+    text: Vec<u8>,
 }
 
 /// More than a medium has room for.
@@ -29,16 +40,27 @@ impl Overlay {
         let network = network.map(|network| serde_json::to_vec(network).unwrap_or_default());
         let mut files = vec![(PARAMETERS, parameters.as_bytes())];
         files.extend(network.as_deref().map(|text| (NETWORK, text)));
-        let filled = |mut bytes: Vec<u8>, with: u8| {
-            if bytes.len() > OVERLAY {
-                return Err(OverlayError(bytes.len()));
-            }
-            bytes.resize(OVERLAY, with);
-            Ok(bytes)
-        };
         // Blanks behind it are JSON, too.
         let file = filled(serde_json::to_vec(&content).unwrap_or_default(), b' ')?;
-        Ok(Self { archive: filled(archive(&files), 0)?, file })
+        let (archive, text) = (filled(archive(&files), 0)?, filled(Vec::new(), b'\n')?);
+        Ok(Self { reader: Reader::Anneal, archive, file, text })
+    }
+
+    /// With these parameters, in the form of a kernel command line, for ironic-python-agent, which reads them as a text, and no
+    /// network from where they are.
+    ///
+    /// # Errors
+    /// They need more than [`OVERLAY`] bytes.
+    pub fn for_ironic_python_agent(parameters: &str) -> Result<Self, OverlayError> {
+        let lines: Vec<&str> = parameters.split_whitespace().collect();
+        let text = filled(lines.join("\n").into_bytes(), b'\n')?;
+        let (archive, file) = (filled(Vec::new(), 0)?, filled(Vec::new(), b' ')?);
+        Ok(Self { reader: Reader::IronicPythonAgent, archive, file, text })
+    }
+
+    /// Whom it is for.
+    pub fn reader(&self) -> Reader {
+        self.reader
     }
 
     /// The archive behind the initramfs.
@@ -50,12 +72,25 @@ impl Overlay {
     pub(crate) fn file(&self) -> &[u8] {
         &self.file
     }
+
+    /// The file on the medium of ironic-python-agent.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
 }
 
 impl std::fmt::Debug for Overlay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Overlay(******)")
     }
+}
+
+fn filled(mut bytes: Vec<u8>, with: u8) -> Result<Vec<u8>, OverlayError> {
+    if bytes.len() > OVERLAY {
+        return Err(OverlayError(bytes.len()));
+    }
+    bytes.resize(OVERLAY, with);
+    Ok(bytes)
 }
 
 /// These files, each readable by root alone, with the directories that they are in.

@@ -1,9 +1,10 @@
 //! Where each byte of the medium comes from.
 
 use crate::error::{COMMAND_LINE, TemplateError};
-use crate::overlay::{OVERLAY, Overlay};
+use crate::overlay::{OVERLAY, Overlay, Reader};
 use crate::sizes::Sizes;
 use crate::{fat, iso, uki};
+use std::ops::Range;
 
 /// The boot loaders, as Debian's packages have them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,10 @@ pub enum Source {
     Archive(usize),
     /// The signed program.
     Program,
+    /// Debian's signed shim.
+    Shim,
+    /// Debian's signed GRUB, which the shim starts.
+    Grub,
 }
 
 /// A medium without kernel, archives and overlay.
@@ -33,22 +38,27 @@ pub struct Template {
     /// In the order of their places, without overlaps. Between them are zeros.
     segments: Vec<Segment>,
     length: u64,
+    /// The EFI program with the overlay in it.
+    program: Option<Range<u64>>,
+}
+
+/// Something at a place, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) at: u64,
+    pub(crate) content: Content,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Segment {
-    at: u64,
-    content: Content,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Content {
+pub(crate) enum Content {
     Bytes(Vec<u8>),
     Source(Source, u64),
     /// The overlay as an archive.
     Archive,
     /// The overlay as a file.
     File,
+    /// The overlay as a text.
+    Text,
 }
 
 /// Some bytes of a medium.
@@ -75,9 +85,21 @@ impl Template {
     /// # Errors
     /// Which part cannot be used.
     pub fn new(loaders: &Loaders, sizes: &Sizes, arguments: &str) -> Result<Self, TemplateError> {
-        if arguments.len() > COMMAND_LINE || arguments.chars().any(char::is_control) {
-            return Err(TemplateError::Arguments);
-        }
+        Self::read_by(Reader::Anneal, loaders, sizes, arguments)
+    }
+
+    /// The same for the agent that reads the overlay. ironic-python-agent takes it from a file on the medium, which it finds by its
+    /// label.
+    ///
+    /// # Errors
+    /// Which part cannot be used.
+    pub fn read_by(
+        reader: Reader,
+        loaders: &Loaders,
+        sizes: &Sizes,
+        arguments: &str,
+    ) -> Result<Self, TemplateError> {
+        check(arguments)?;
         let program = uki::Layout::new(&loaders.stub, sizes, arguments)?;
         let fat = fat::Layout::new(program.length);
         let configuration = isolinux_configuration(arguments);
@@ -87,6 +109,7 @@ impl Template {
             ldlinux: &loaders.ldlinux,
             kernel: (fat.file_at() + program.kernel_at, sizes.kernel),
             initrd: (fat.file_at() + program.initrd_at, program.initrd_length()),
+            parameters: (reader == Reader::IronicPythonAgent).then_some(OVERLAY as u64),
         };
         let iso = iso::Layout::new(&iso::Efi { fat: fat.length() }, Some(&bios))?;
         let program_at = iso.fat_at + fat.file_at();
@@ -101,9 +124,13 @@ impl Template {
             put(at, Content::Source(Source::Archive(index), *size));
             at += size;
         }
-        put(program_at + program.overlay_at, Content::Archive);
-        segments.sort_by_key(|segment| segment.at);
-        Ok(Self { segments, length: iso.length })
+        let Some(at) = iso.parameters_at else {
+            put(program_at + program.overlay_at, Content::Archive);
+            let program = program_at..program_at + program.length;
+            return Ok(Self { program: Some(program), ..Self::of(segments, iso.length) });
+        };
+        put(at, Content::Text);
+        Ok(Self::of(segments, iso.length))
     }
 
     /// The medium that boots a signed program of this size by UEFI, unchanged. The overlay is a file next to it.
@@ -118,8 +145,18 @@ impl Template {
             Segment { at: iso.fat_at + fat.overlay_at(), content: Content::File },
             Segment { at: iso.fat_at + fat.file_at(), content: Content::Source(Source::Program, program) },
         ]);
+        Ok(Self::of(segments, iso.length))
+    }
+
+    /// Of these segments, in any order.
+    pub(crate) fn of(mut segments: Vec<Segment>, length: u64) -> Self {
         segments.sort_by_key(|segment| segment.at);
-        Ok(Self { segments, length: iso.length })
+        Self { segments, length, program: None }
+    }
+
+    /// The bytes of the medium that are an EFI program which boots by itself; `None` where the overlay is not in a program.
+    pub fn program(&self) -> Option<Range<u64>> {
+        self.program.clone()
     }
 
     /// Bytes of the medium.
@@ -149,6 +186,7 @@ impl Template {
                 Content::Bytes(bytes) => Piece::Bytes(part(bytes, from, until)),
                 Content::Archive => Piece::Bytes(part(overlay.archive(), from, until)),
                 Content::File => Piece::Bytes(part(overlay.file(), from, until)),
+                Content::Text => Piece::Bytes(part(overlay.text(), from, until)),
                 Content::Source(source, _) => {
                     Piece::Source { source: *source, offset: from, count: until - from }
                 }
@@ -167,13 +205,21 @@ impl Content {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Source(_, length) => *length,
-            Self::Archive | Self::File => OVERLAY as u64,
+            Self::Archive | Self::File | Self::Text => OVERLAY as u64,
         }
     }
 }
 
+/// Whether a kernel takes these arguments, and a loader passes them on as one line.
+pub(crate) fn check(arguments: &str) -> Result<(), TemplateError> {
+    if arguments.len() > COMMAND_LINE || arguments.chars().any(char::is_control) {
+        return Err(TemplateError::Arguments);
+    }
+    Ok(())
+}
+
 /// Both file systems, without the files.
-fn around(iso: Vec<(u64, Vec<u8>)>, fat_at: u64, fat: &fat::Layout) -> Vec<Segment> {
+pub(crate) fn around(iso: Vec<(u64, Vec<u8>)>, fat_at: u64, fat: &fat::Layout) -> Vec<Segment> {
     let fat = fat.parts().into_iter().map(|(at, bytes)| (fat_at + at, bytes));
     iso.into_iter().chain(fat).map(|(at, bytes)| Segment { at, content: Content::Bytes(bytes) }).collect()
 }

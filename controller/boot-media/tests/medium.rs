@@ -1,7 +1,9 @@
 //! The medium, read by others: xorriso (ISO 9660), mtools (FAT), GNU cpio's format by hand.
 
 use boot_media::signed::{HEAD, arguments, obeyed, program};
-use boot_media::{Loaders, OVERLAY, Overlay, Piece, Sizes, Source, Template, TemplateError};
+use boot_media::{
+    Loaders, OVERLAY, Overlay, Piece, Reader, ShimSizes, Sizes, Source, Template, TemplateError,
+};
 use proptest::prelude::*;
 use std::path::Path;
 use std::process::Command;
@@ -43,6 +45,8 @@ struct Whole {
     kernel: Vec<u8>,
     archives: Vec<Vec<u8>>,
     program: Vec<u8>,
+    shim: Vec<u8>,
+    grub: Vec<u8>,
     template: Template,
     overlay: Overlay,
 }
@@ -53,6 +57,8 @@ fn whole(kernel: usize, archives: &[usize]) -> Whole {
         kernel: filled(kernel, 7),
         archives: archives.iter().zip(40..).map(|(size, seed)| filled(*size, seed)).collect(),
         program: Vec::new(),
+        shim: Vec::new(),
+        grub: Vec::new(),
         template: Template::new(&loaders(), &sizes, ARGUMENTS).unwrap(),
         overlay: Overlay::new("anneal.boot-nonce=SECRET ipa-api-url=https://192.0.2.1:6385", None).unwrap(),
     }
@@ -70,6 +76,8 @@ impl Whole {
                         Source::Kernel => &self.kernel,
                         Source::Archive(index) => &self.archives[index],
                         Source::Program => &self.program,
+                        Source::Shim => &self.shim,
+                        Source::Grub => &self.grub,
                     };
                     let (at, count) = (usize::try_from(offset).unwrap(), usize::try_from(count).unwrap());
                     out.extend(&from[at..at + count]);
@@ -91,7 +99,7 @@ fn run(command: &mut Command) -> Vec<u8> {
 }
 
 fn in_iso(image: &Path, name: &str) -> Vec<u8> {
-    let to = image.with_file_name(format!("{name}.out"));
+    let to = image.with_file_name(format!("{}.out", name.replace('/', "-")));
     let (image, to) = (image.to_str().unwrap(), to.to_str().unwrap());
     run(Command::new("xorriso").args([
         "-osirrox",
@@ -154,6 +162,70 @@ fn both_file_systems_show_the_same_kernel_and_initramfs() {
 fn efi_sector(report: &str) -> u64 {
     let line = report.lines().find(|line| line.contains("boot img") && line.contains("UEFI")).expect(report);
     line.split_whitespace().last().unwrap().parse().unwrap()
+}
+
+/// The field before it: how many sectors of 512 bytes a firmware loads.
+fn efi_sectors(report: &str) -> u64 {
+    let line = report.lines().find(|line| line.contains("boot img") && line.contains("UEFI")).expect(report);
+    line.split_whitespace().rev().nth(1).unwrap().parse().unwrap()
+}
+
+/// El Torito counts up to 33.5 MB, and a FAT 16 has up to 134 MB in clusters of 2048 bytes.
+#[test]
+fn a_medium_may_be_larger_than_el_torito_counts() {
+    for (mib, sectors) in [(30, 63_000..65_536), (40, 1..2), (160, 1..2)] {
+        let sizes = Sizes { kernel: 1_000_003, archives: vec![mib << 20] };
+        let whole = Whole {
+            kernel: filled(1_000_003, 7),
+            archives: vec![vec![7; usize::try_from(mib << 20).unwrap()]],
+            program: Vec::new(),
+            shim: Vec::new(),
+            grub: Vec::new(),
+            template: Template::new(&loaders(), &sizes, ARGUMENTS).unwrap(),
+            overlay: Overlay::new("x", None).unwrap(),
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let image = dir.path().join("medium.iso");
+        std::fs::write(&image, whole.all()).unwrap();
+        let el_torito = ["-indev", image.to_str().unwrap(), "-report_el_torito", "plain"];
+        let report = String::from_utf8(run(Command::new("xorriso").args(el_torito))).unwrap();
+        assert!(sectors.contains(&efi_sectors(&report)), "{mib} MiB: {report}");
+        let place = format!("{}@@{}", image.display(), efi_sector(&report) * 2048);
+        let program = run(Command::new("mtype").args(["-i", &place, "::/EFI/BOOT/BOOTX64.EFI"]));
+        let initrd = &sections(&program, 2048)[".initrd"];
+        assert!(initrd.starts_with(&whole.archives[0]), "{mib} MiB");
+        assert!(in_iso(&image, "INITRD.IMG") == *initrd, "{mib} MiB");
+    }
+}
+
+/// ironic-python-agent mounts what has this label, and reads `parameters.txt`, as Linux shows it.
+#[test]
+fn the_medium_of_ironic_python_agent_has_its_parameters_in_a_file() {
+    let of_ours = whole(1_000_003, &[3_000_001]);
+    let sizes = Sizes { kernel: 1_000_003, archives: vec![3_000_001] };
+    let arguments = "quiet boot_method=vmedia";
+    let whole = Whole {
+        template: Template::read_by(Reader::IronicPythonAgent, &loaders(), &sizes, arguments).unwrap(),
+        overlay: Overlay::for_ironic_python_agent("ipa-api-url=https://192.0.2.1/SECRET ipa-debug=1")
+            .unwrap(),
+        ..of_ours
+    };
+    assert_eq!(whole.overlay.reader(), Reader::IronicPythonAgent);
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("medium.iso");
+    std::fs::write(&image, whole.all()).unwrap();
+    let label = run(Command::new("/sbin/blkid").args(["-p", "-o", "value", "-s", "LABEL"]).arg(&image));
+    assert_eq!(String::from_utf8(label).unwrap().trim(), "IR-VFD-DEV");
+    let text = String::from_utf8(in_iso(&image, "PARAMETERS.TXT")).unwrap();
+    assert_eq!(text.len(), OVERLAY);
+    let lines: Vec<&str> = text.split_whitespace().collect();
+    assert_eq!(lines, ["ipa-api-url=https://192.0.2.1/SECRET", "ipa-debug=1"]);
+    assert_eq!(in_iso(&image, "VMLINUZ"), whole.kernel);
+    let initrd = in_iso(&image, "INITRD.IMG");
+    let (archive, behind) = initrd.split_at(3_000_001);
+    assert!(archive == whole.archives[0] && behind.iter().all(|byte| *byte == 0));
+    assert!(whole.bytes(0, 200_000) == whole.all()[..200_000]);
+    assert!(Overlay::for_ironic_python_agent(&"x".repeat(OVERLAY + 1)).is_err());
 }
 
 /// Sections by the headers that were added.
@@ -228,9 +300,49 @@ fn the_medium_of_a_signed_program_shows_it_unchanged_and_the_overlay_next_to_it(
     assert_eq!(overlay.len(), OVERLAY);
     let text = String::from_utf8(overlay).unwrap();
     assert!(text.trim_end().starts_with(r#"{"parameters":"anneal.boot-nonce=SECRET"#), "{text}");
-    assert!(matches!(Template::signed(40 << 20), Err(TemplateError::TooLarge(_))));
+    assert!(matches!(Template::signed(2_000_000_001), Err(TemplateError::TooLarge(_))));
     let part = whole.bytes(1_000_000, 12_345);
     assert!(part == whole.all()[1_000_000..1_012_345]);
+}
+
+/// Read by others: shim and GRUB where a firmware and the shim look for them, the rest in the ISO 9660 file system.
+#[test]
+fn the_medium_of_a_shim_has_loaders_in_one_file_system_and_the_ramdisk_in_the_other() {
+    let (shim, grub) = (filled(960_080, 11), filled(3_835_329, 12));
+    let sizes = Sizes { kernel: 1_000_003, archives: vec![3_000_001, 77] };
+    let loaders = ShimSizes { shim: shim.len() as u64, grub: grub.len() as u64 };
+    let template = Template::through_shim(loaders, &sizes, "quiet x=$y").unwrap();
+    let whole =
+        Whole { shim: shim.clone(), grub: grub.clone(), template, ..whole(1_000_003, &[3_000_001, 77]) };
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("medium.iso");
+    let all = whole.all();
+    assert_eq!(all.len() as u64, whole.template.length());
+    std::fs::write(&image, &all).unwrap();
+
+    let report =
+        run(Command::new("xorriso").args(["-indev", image.to_str().unwrap(), "-report_el_torito", "plain"]));
+    let report = String::from_utf8(report).unwrap();
+    assert!(report.contains("UEFI") && !report.contains("BIOS"), "{report}");
+    let place = format!("{}@@{}", image.display(), efi_sector(&report) * 2048);
+    let file = |path: &str| run(Command::new("mtype").args(["-i", &place, path]));
+    assert!(file("::/EFI/BOOT/bootx64.efi") == shim);
+    assert!(file("::/EFI/BOOT/grubx64.efi") == grub);
+
+    assert!(in_iso(&image, "VMLINUZ") == whole.kernel);
+    assert!(in_iso(&image, "INITRD.IMG") == whole.archives.concat());
+    let overlay = in_iso(&image, "NODE.CPIO");
+    assert!(overlay.len() == OVERLAY && overlay.starts_with(b"070701"));
+    assert!(String::from_utf8_lossy(&overlay).contains("anneal.boot-nonce=SECRET"));
+    assert!(!in_iso(&image, ".DISK/INFO").is_empty());
+    let script = String::from_utf8(in_iso(&image, "BOOT/GRUB/GRUB.CFG")).unwrap();
+    assert!(script.contains("linux /vmlinuz quiet 'x=$y'\ninitrd /initrd.img /node.cpio\n"), "{script}");
+    let part = whole.bytes(9_000_000, 123_456);
+    assert!(part == all[9_000_000..9_123_456]);
+    let quoted = Template::through_shim(loaders, &sizes, "x=\"a\"").unwrap_err();
+    assert!(quoted.to_string().contains("quotation mark"), "{quoted}");
+    let large = ShimSizes { grub: 40 << 20, ..loaders };
+    assert!(matches!(Template::through_shim(large, &sizes, ""), Err(TemplateError::TooLarge(_))));
 }
 
 /// Issue 19: at most 500 kB beyond kernel and initramfs, also with those that are in use.
@@ -256,7 +368,7 @@ fn what_cannot_be_a_medium_is_refused_by_name() {
     let refused = |loaders: Loaders, sizes: &Sizes, arguments: &str| {
         Template::new(&loaders, sizes, arguments).unwrap_err().to_string()
     };
-    let large = Sizes { kernel: 8 << 20, archives: vec![30 << 20] };
+    let large = Sizes { kernel: 8 << 20, archives: vec![2_000_000_000] };
     assert!(refused(loaders(), &large, "").contains("too large"));
     assert!(matches!(Template::new(&loaders(), &large, ""), Err(TemplateError::TooLarge(_))));
     assert!(refused(loaders(), &sizes, "a\nb").contains("kernel arguments"));

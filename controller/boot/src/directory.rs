@@ -1,5 +1,6 @@
 //! The port through which the services ask what a node boots.
 
+use crate::medium::Content;
 use async_trait::async_trait;
 use boot_media::Overlay;
 use mac::Mac;
@@ -15,6 +16,8 @@ pub enum BootAnswer {
         kernel_args: String,
         /// With the archive of a rescue, which brings a login, behind the initramfs.
         rescue: bool,
+        /// With these archives of add-on firmware behind it ([`crate::firmware::FirmwareDir::chosen`]).
+        firmware: Vec<String>,
     },
     /// Its user's own kernel and ramdisk, from these URLs, with these kernel arguments: the deploy interface `ramdisk`.
     Instance {
@@ -53,8 +56,10 @@ pub enum MediumAnswer {
     Medium {
         /// What differs from boot to boot.
         overlay: Overlay,
-        /// With the archive of a rescue behind the initramfs.
-        rescue: bool,
+        /// What else it has.
+        content: Content,
+        /// Only the EFI program in it was asked for.
+        program_alone: bool,
     },
     /// There is none of this name for this client. Which of the two it is, stays unsaid.
     NotThere,
@@ -78,7 +83,7 @@ pub trait BootDirectory: Send + Sync {
         MediumAnswer::NotThere
     }
 
-    /// The first byte of a boot file (`vmlinuz`, `initramfs`, `rescue`, `ipxe` for the script) is about to go to
+    /// The first byte of a boot file (`vmlinuz`, `initramfs`, `rescue`, `firmware`, `ipxe` for the script) is about to go to
     /// the node with this MAC (`None` if the request does not name it). For measuring; does nothing
     /// unless overridden.
     async fn first_byte(&self, _mac: Option<&str>, _file: &str) {}

@@ -19,6 +19,7 @@ use tokio::fs::File;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::firmware::FirmwareDir;
 use crate::medium::{Media, MediumConfig};
 use crate::script::script;
 use crate::{BootDirectory, BootError, HelloAnswer, Mac, MediumAnswer, loaders};
@@ -39,6 +40,8 @@ pub struct HttpConfig {
     pub initramfs: PathBuf,
     /// Archive that a rescue boot gets behind it.
     pub rescue: PathBuf,
+    /// Add-on firmware, if there is any.
+    pub firmware: Option<FirmwareDir>,
     /// Directory of the loaders; see [`loaders::NAMES`].
     pub loader_dir: PathBuf,
     /// What boot media are made of besides.
@@ -97,13 +100,14 @@ struct App {
 
 /// The routes, for those who serve them on a listener of their own.
 pub fn router(config: HttpConfig, directory: Arc<dyn BootDirectory>) -> Router {
-    let HttpConfig { kernel, initramfs, rescue, medium, .. } = config.clone();
-    let media = Arc::new(Media::new(medium, kernel, initramfs, rescue));
+    let HttpConfig { kernel, initramfs, rescue, firmware, medium, .. } = config.clone();
+    let media = Arc::new(Media::new(medium, kernel, initramfs, rescue, firmware));
     Router::new()
         // A HEAD would take the script without delivering it.
         .route("/boot/ipxe", get(ipxe).head(async || StatusCode::METHOD_NOT_ALLOWED))
         .route("/boot/{name}", get(boot_download))
         .route("/boot/media/{name}", get(self::medium))
+        .route("/boot/firmware/{name}", get(firmware_download))
         // cloud-init sends GET when it has nothing to say but the URL.
         .route("/hello/{nonce}", get(hello).post(hello).head(async || StatusCode::METHOD_NOT_ALLOWED))
         .with_state(App { config: Arc::new(config), media, directory })
@@ -166,14 +170,14 @@ async fn medium(
     headers: HeaderMap,
 ) -> Response {
     let from = client.map(|Extension(client)| client.0);
-    let (overlay, rescue) = match app.directory.medium(&name, from).await {
-        MediumAnswer::Medium { overlay, rescue } => (overlay, rescue),
+    let (overlay, content, program_alone) = match app.directory.medium(&name, from).await {
+        MediumAnswer::Medium { overlay, content, program_alone } => (overlay, content, program_alone),
         MediumAnswer::NotThere => return text(StatusCode::NOT_FOUND, "no such page\n".to_owned()),
         MediumAnswer::Failed => {
             return text(StatusCode::SERVICE_UNAVAILABLE, "try again later\n".to_owned());
         }
     };
-    match app.media.answer(&overlay, rescue, &headers).await {
+    match app.media.answer(&overlay, &content, program_alone, &headers).await {
         Ok(answer) => ([(header::CACHE_CONTROL, "no-store")], answer).into_response(),
         Err(error) => {
             tracing::error!(%error, "http: no boot medium");
@@ -198,22 +202,48 @@ async fn boot_download(
             None => return text(StatusCode::NOT_FOUND, "no such boot file\n".to_owned()),
         },
     };
-    match send(&path, &headers).await {
-        Ok(response) => {
-            // UEFI asks with HEAD first, for the size.
-            if response.status().is_success() && method == Method::GET {
-                app.served(who.mac.and_then(|mac| mac.parse().ok()), &name).await;
-            }
-            response
-        }
-        Err(error) => {
-            tracing::error!(file = %path.display(), %error, "http: cannot read a boot file");
-            text(StatusCode::NOT_FOUND, format!("{name} is not there: {}\n", error.kind()))
-        }
+    app.answer(&path, &name, &method, who, &headers).await
+}
+
+/// An archive of add-on firmware.
+async fn firmware_download(
+    State(app): State<App>,
+    method: Method,
+    UrlPath(name): UrlPath<String>,
+    Query(who): Query<Who>,
+    headers: HeaderMap,
+) -> Response {
+    match app.config.firmware.as_ref().and_then(|firmware| firmware.file(&name)) {
+        Some(path) => app.answer(&path, "firmware", &method, who, &headers).await,
+        None => text(StatusCode::NOT_FOUND, "no such boot file\n".to_owned()),
     }
 }
 
 impl App {
+    /// A boot file, `name` for those who measure boots.
+    async fn answer(
+        &self,
+        path: &Path,
+        name: &str,
+        method: &Method,
+        who: Who,
+        headers: &HeaderMap,
+    ) -> Response {
+        match send(path, headers).await {
+            Ok(response) => {
+                // UEFI asks with HEAD first, for the size.
+                if response.status().is_success() && *method == Method::GET {
+                    self.served(who.mac.and_then(|mac| mac.parse().ok()), name).await;
+                }
+                response
+            }
+            Err(error) => {
+                tracing::error!(file = %path.display(), %error, "http: cannot read a boot file");
+                text(StatusCode::NOT_FOUND, format!("{name} is not there: {}\n", error.kind()))
+            }
+        }
+    }
+
     async fn served(&self, mac: Option<Mac>, file: &str) {
         let mac = mac.map(|mac| mac.to_string());
         tracing::info!(mac = mac.as_deref(), file, "http: first byte served");

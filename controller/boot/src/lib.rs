@@ -6,7 +6,7 @@
 //!            ── TFTP / HTTP ──▶ tftp, http    undionly.kpxe (BIOS), snponly.efi (UEFI)
 //!   iPXE     ── DHCP ─────────▶ dhcp    http://…/boot/ipxe?mac=<mac>
 //!            ── HTTP ─────────▶ http ── BootDirectory ──▶ who decides: ramdisk, local disk, unknown
-//!            ── HTTP ─────────▶ http    /boot/vmlinuz, /boot/initramfs, of a rescue /boot/rescue
+//!            ── HTTP ─────────▶ http    /boot/vmlinuz, /boot/initramfs, of a rescue /boot/rescue, /boot/firmware/…
 //!   BMC      ── HTTP ─────────▶ http ── BootDirectory, medium    /boot/media/…, the boot medium of virtual media
 //! ```
 //!
@@ -18,11 +18,13 @@ pub mod dhcp;
 pub mod dhcp6;
 mod directory;
 mod error;
+pub mod firmware;
 pub mod http;
 pub mod loaders;
 pub mod medium;
 pub mod ra;
 pub mod script;
+mod templates;
 pub mod tftp;
 
 pub use boot_media::Overlay;

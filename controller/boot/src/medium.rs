@@ -1,14 +1,16 @@
 //! The boot medium of one boot over HTTP: the template that all share, the overlay of the boot, and the files of kernel and
 //! initramfs, or of the signed program, read where they are. No medium is ever written to a file.
 
+use crate::firmware::FirmwareDir;
+use crate::templates::{ReadyTemplate, Templates, Version};
 use std::io::SeekFrom;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Response};
-use boot_media::{Loaders, Overlay, Piece, Sizes, Source, Template};
+use boot_media::{Loaders, Overlay, Piece, Reader as Agent, ShimSizes, Sizes, Source, Template};
 use http_server::file::{self, RangeAnswer};
 use tokio::fs::{self, File};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
@@ -16,12 +18,32 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
 /// What the media are made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediumConfig {
-    /// Directory of the boot loaders: `isolinux.bin`, `ldlinux.c32`, `linuxx64.efi.stub`.
+    /// Directory of the boot loaders: `isolinux.bin`, `ldlinux.c32`, `linuxx64.efi.stub`; [`SHIM`] and [`GRUB`] for nodes with Secure
+    /// Boot.
     pub loader_dir: PathBuf,
     /// The kernel arguments that all boots have. The others are in the overlay.
     pub arguments: String,
     /// The signed program that the media carry instead of loaders, kernel and initramfs.
     pub signed_uki: Option<PathBuf>,
+}
+
+/// Debian's signed loaders, by their names in [`MediumConfig::loader_dir`].
+pub const SHIM: &str = "shimx64.efi.signed";
+/// See [`SHIM`].
+pub const GRUB: &str = "gcdx64.efi.signed";
+
+/// By this argument ironic-python-agent knows that its parameters are on a medium.
+const BY_VIRTUAL_MEDIA: &str = "boot_method=vmedia";
+
+/// What a medium has besides its overlay. Where there is a signed program, it has that alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Content {
+    /// The archive of a rescue behind the initramfs.
+    pub rescue: bool,
+    /// These archives of add-on firmware behind it ([`FirmwareDir::chosen`]).
+    pub firmware: Vec<String>,
+    /// Loaders that a firmware with Secure Boot starts.
+    pub through_shim: bool,
 }
 
 /// Makes templates, and streams media.
@@ -30,111 +52,128 @@ pub struct Media {
     kernel: PathBuf,
     initramfs: PathBuf,
     rescue: PathBuf,
-    /// The newest template without and with the archive of a rescue.
-    made: [Mutex<Option<Made>>; 2],
-}
-
-/// A template, and the files that it was made for.
-#[derive(Clone)]
-struct Made {
-    files: Vec<Version>,
-    template: Arc<Template>,
-}
-
-/// A file as it was when it was looked at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Version {
-    length: u64,
-    modified: SystemTime,
+    firmware: Option<FirmwareDir>,
+    made: Templates,
 }
 
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 
 impl Media {
     /// Of this kernel and these archives.
-    pub fn new(config: MediumConfig, kernel: PathBuf, initramfs: PathBuf, rescue: PathBuf) -> Self {
-        Self { config, kernel, initramfs, rescue, made: Default::default() }
+    pub fn new(
+        config: MediumConfig,
+        kernel: PathBuf,
+        initramfs: PathBuf,
+        rescue: PathBuf,
+        firmware: Option<FirmwareDir>,
+    ) -> Self {
+        Self { config, kernel, initramfs, rescue, firmware, made: Templates::default() }
     }
 
-    fn archives(&self, rescue: bool) -> Vec<&Path> {
-        let rescue = rescue.then_some(self.rescue.as_path());
-        std::iter::once(self.initramfs.as_path()).chain(rescue).collect()
+    fn archives(&self, content: &Content) -> Vec<PathBuf> {
+        let rescue = content.rescue.then(|| self.rescue.clone());
+        let firmware = content.firmware.iter().filter_map(|name| self.firmware.as_ref()?.file(name));
+        std::iter::once(self.initramfs.clone()).chain(rescue).chain(firmware).collect()
     }
 
     /// The template of the files that are there now. Made again when one of them was replaced.
-    async fn template(&self, rescue: bool) -> std::io::Result<Made> {
+    async fn template(&self, agent: Agent, content: &Content) -> std::io::Result<ReadyTemplate> {
         match &self.config.signed_uki {
-            Some(program) => signed(program, rescue).await,
-            None => self.unsigned(rescue).await,
+            Some(program) => signed(program, content).await,
+            None => self.unsigned(agent, content).await,
         }
     }
 
-    async fn unsigned(&self, rescue: bool) -> std::io::Result<Made> {
-        let loader = |name: &str| self.config.loader_dir.join(name);
-        let [isolinux, ldlinux, stub] = ["isolinux.bin", "ldlinux.c32", "linuxx64.efi.stub"].map(loader);
-        let archives = self.archives(rescue);
+    async fn unsigned(&self, agent: Agent, content: &Content) -> std::io::Result<ReadyTemplate> {
+        let names: &[&str] = if content.through_shim {
+            &[SHIM, GRUB]
+        } else {
+            &["isolinux.bin", "ldlinux.c32", "linuxx64.efi.stub"]
+        };
+        let archives = self.archives(content).len();
+        let loaders: Vec<PathBuf> = names.iter().map(|name| self.config.loader_dir.join(name)).collect();
+        let paths = [self.archives(content), vec![self.kernel.clone()], loaders].concat();
         let mut files = Vec::new();
-        for path in archives.iter().copied().chain([&*self.kernel, &*isolinux, &*ldlinux, &*stub]) {
+        for path in &paths {
             files.push(Version::of(path).await?);
         }
-        let kept = &self.made[usize::from(rescue)];
-        let known = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(known) = known.filter(|known| known.files == files) {
+        let of = (agent, paths);
+        if let Some(known) = self.made.get(&of, &files) {
             return Ok(known);
         }
-        let read = async |path: &Path| fs::read(path).await.map_err(|error| named(path, &error));
-        let loaders = Loaders {
-            isolinux: read(&isolinux).await?,
-            ldlinux: read(&ldlinux).await?,
-            stub: read(&stub).await?,
-        };
         let lengths: Vec<u64> = files.iter().map(|file| file.length).collect();
-        let sizes = Sizes { kernel: lengths[archives.len()], archives: lengths[..archives.len()].to_vec() };
-        let template =
-            Template::new(&loaders, &sizes, &self.config.arguments).map_err(std::io::Error::other)?;
-        tracing::info!(bytes = template.length(), rescue, "boot medium: made a template");
-        let made = Made { files, template: Arc::new(template) };
-        *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(made.clone());
+        let sizes = Sizes { kernel: lengths[archives], archives: lengths[..archives].to_vec() };
+        let loaders = archives + 1;
+        let template = if content.through_shim {
+            let sizes_of_loaders = ShimSizes { shim: lengths[loaders], grub: lengths[loaders + 1] };
+            Template::through_shim(sizes_of_loaders, &sizes, &self.config.arguments)
+        } else {
+            let read = async |path: &Path| fs::read(path).await.map_err(|error| named(path, &error));
+            let loaders = Loaders {
+                isolinux: read(&of.1[loaders]).await?,
+                ldlinux: read(&of.1[loaders + 1]).await?,
+                stub: read(&of.1[loaders + 2]).await?,
+            };
+            let arguments = match agent {
+                Agent::Anneal => self.config.arguments.clone(),
+                Agent::IronicPythonAgent => format!("{} {BY_VIRTUAL_MEDIA}", self.config.arguments),
+            };
+            Template::read_by(agent, &loaders, &sizes, &arguments)
+        };
+        let template = template.map_err(std::io::Error::other)?;
+        tracing::info!(bytes = template.length(), ?agent, ?content, "boot medium: made a template");
+        let made = ReadyTemplate { files, template: Arc::new(template) };
+        self.made.keep(of, made.clone());
         Ok(made)
     }
 
-    /// The answer to a request for the medium with this overlay.
+    /// The answer to a request for the medium with this overlay, or for the EFI program in it alone.
     ///
     /// # Errors
-    /// A file cannot be read, or no template can be made of them.
+    /// A file cannot be read, no template can be made of them, or it has no program that boots by itself.
     pub async fn answer(
         &self,
         overlay: &Overlay,
-        rescue: bool,
+        content: &Content,
+        program_alone: bool,
         headers: &HeaderMap,
     ) -> std::io::Result<Response<Body>> {
-        let Made { files, template } = self.template(rescue).await?;
+        let ReadyTemplate { files, template } = self.template(overlay.reader(), content).await?;
         // The overlay is the same for all requests of a boot, whose URL no other boot has.
         let newest = files.iter().map(|file| file.modified).max().unwrap_or(UNIX_EPOCH);
         let age = newest.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        match file::ranged(template.length(), &format!("\"{:x}-{age:x}\"", template.length()), headers)? {
+        let asked = match program_alone {
+            true => {
+                template.program().ok_or_else(|| std::io::Error::other("no program of it has the overlay"))?
+            }
+            false => 0..template.length(),
+        };
+        let length = asked.end - asked.start;
+        match file::ranged(length, &format!("\"{length:x}-{age:x}\""), headers)? {
             RangeAnswer::Whole(answer) => Ok(answer),
             RangeAnswer::Part { head, start, count } => {
-                let mut content: Reader = Box::new(tokio::io::empty());
-                for piece in template.pieces(overlay, start, count) {
-                    content = Box::new(content.chain(self.reader(rescue, piece).await?));
+                let mut bytes: Reader = Box::new(tokio::io::empty());
+                for piece in template.pieces(overlay, asked.start + start, count) {
+                    bytes = Box::new(bytes.chain(self.reader(content, piece).await?));
                 }
-                file::streamed(head, content)
+                file::streamed(head, bytes)
             }
         }
     }
 
-    async fn reader(&self, rescue: bool, piece: Piece<'_>) -> std::io::Result<Reader> {
+    async fn reader(&self, content: &Content, piece: Piece<'_>) -> std::io::Result<Reader> {
         Ok(match piece {
             Piece::Bytes(bytes) => Box::new(std::io::Cursor::new(bytes.to_vec())),
             Piece::Zeros(count) => Box::new(tokio::io::repeat(0).take(count)),
             Piece::Source { source, offset, count } => {
                 let path = match source {
-                    Source::Kernel => &self.kernel,
-                    Source::Archive(index) => self.archives(rescue)[index],
-                    Source::Program => self.config.signed_uki.as_deref().unwrap_or(Path::new("")),
+                    Source::Kernel => self.kernel.clone(),
+                    Source::Archive(index) => self.archives(content).swap_remove(index),
+                    Source::Program => self.config.signed_uki.clone().unwrap_or_default(),
+                    Source::Shim => self.config.loader_dir.join(SHIM),
+                    Source::Grub => self.config.loader_dir.join(GRUB),
                 };
-                let mut file = File::open(path).await.map_err(|error| named(path, &error))?;
+                let mut file = File::open(&path).await.map_err(|error| named(&path, &error))?;
                 file.seek(SeekFrom::Start(offset)).await?;
                 Box::new(file.take(count))
             }
@@ -150,13 +189,18 @@ impl Version {
 }
 
 /// The template of a signed program, which takes microseconds.
-async fn signed(program: &Path, rescue: bool) -> std::io::Result<Made> {
-    if rescue {
+async fn signed(program: &Path, content: &Content) -> std::io::Result<ReadyTemplate> {
+    if content.rescue {
         return Err(std::io::Error::other("a signed program has no login for a rescue"));
+    }
+    if !content.firmware.is_empty() {
+        return Err(std::io::Error::other(
+            "a signed program has the firmware that was signed with it, and no other",
+        ));
     }
     let file = Version::of(program).await?;
     let template = Template::signed(file.length).map_err(std::io::Error::other)?;
-    Ok(Made { files: vec![file], template: Arc::new(template) })
+    Ok(ReadyTemplate { files: vec![file], template: Arc::new(template) })
 }
 
 fn named(path: &Path, error: &std::io::Error) -> std::io::Error {

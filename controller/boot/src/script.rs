@@ -13,10 +13,13 @@ pub struct ScriptError {
 /// Seconds between attempts when kernel or initramfs cannot be fetched.
 const RETRY: u32 = 5;
 
-/// What every ramdisk consists of, besides its kernel.
-const PLAIN: &[&str] = &["initramfs"];
-/// That of a rescue: the kernel unpacks one archive after the other.
-const RESCUE: &[&str] = &["initramfs", "rescue"];
+/// An archive of the ramdisk; the kernel unpacks one after the other.
+struct Archive {
+    /// Its name in iPXE: short, since all of them stand on the kernel command line.
+    name: String,
+    /// Below `/boot/`.
+    path: String,
+}
 
 /// Leaves network boot. UEFI goes to the next boot option only when the program fails: after success it
 /// shows its menu. BIOS is sent to its first disk, and to its next boot device if that does not start.
@@ -32,9 +35,9 @@ const LOCAL_DISK: &str = "iseq ${platform} efi && exit 1 ||\nsanboot --no-descri
 /// Kernel arguments that iPXE would not read as such.
 pub fn script(base_url: &str, mac: Mac, answer: &BootAnswer) -> Result<String, ScriptError> {
     let lines = match answer {
-        BootAnswer::Ramdisk { kernel_args, rescue } => {
+        BootAnswer::Ramdisk { kernel_args, rescue, firmware } => {
             check(kernel_args).map_err(|why| ScriptError { mac, why })?;
-            ramdisk(base_url, mac, kernel_args, if *rescue { RESCUE } else { PLAIN })
+            ramdisk(base_url, mac, kernel_args, &archives(*rescue, firmware))
         }
         BootAnswer::Instance { kernel, ramdisk, kernel_args } => {
             let checked =
@@ -52,16 +55,28 @@ pub fn script(base_url: &str, mac: Mac, answer: &BootAnswer) -> Result<String, S
     Ok(format!("#!ipxe\n{lines}"))
 }
 
+/// What the ramdisk consists of, besides its kernel: the initramfs, for a rescue its login, and add-on firmware.
+fn archives(rescue: bool, firmware: &[String]) -> Vec<Archive> {
+    let own = |name: &str| Archive { name: name.to_owned(), path: name.to_owned() };
+    let rescue = rescue.then(|| own("rescue"));
+    let add_ons = firmware.iter().zip(0..).map(|(file, number): (_, u32)| Archive {
+        name: format!("fw{number}"),
+        path: format!("firmware/{file}"),
+    });
+    std::iter::once(own("initramfs")).chain(rescue).chain(add_ons).collect()
+}
+
 /// Fetches the kernel and these archives, one behind the other, and starts them.
-fn ramdisk(base_url: &str, mac: Mac, kernel_args: &str, archives: &[&str]) -> String {
+fn ramdisk(base_url: &str, mac: Mac, kernel_args: &str, archives: &[Archive]) -> String {
     let args = kernel_args.split_whitespace().collect::<Vec<_>>().join(" ");
     let bootif = mac.bootif();
-    let each = |line: &dyn Fn(&str) -> String| archives.iter().map(|name| line(name)).collect::<String>();
+    let each = |line: &dyn Fn(&Archive) -> String| archives.iter().map(line).collect::<String>();
     // The kernel's EFI stub loads what is named here, other firmware gives it all that iPXE holds.
-    let named = each(&|name| format!("initrd={name} "));
-    let fetched =
-        each(&|name| format!("initrd --name {name} {base_url}/boot/{name}?mac={mac} || goto retry\n"));
-    let freed = each(&|name| format!("imgfree {name} ||\n"));
+    let named = each(&|Archive { name, .. }| format!("initrd={name} "));
+    let fetched = each(&|Archive { name, path }| {
+        format!("initrd --name {name} {base_url}/boot/{path}?mac={mac} || goto retry\n")
+    });
+    let freed = each(&|Archive { name, .. }| format!("imgfree {name} ||\n"));
     format!(
         "echo Anneal: starting the ramdisk on {mac}\n\
          kernel --name vmlinuz {base_url}/boot/vmlinuz?mac={mac} {named}{args} BOOTIF={bootif} || goto retry\n\
@@ -128,7 +143,7 @@ mod tests {
     }
 
     fn booting(args: &str, rescue: bool) -> Result<String, ScriptError> {
-        let answer = BootAnswer::Ramdisk { kernel_args: args.to_owned(), rescue };
+        let answer = BootAnswer::Ramdisk { kernel_args: args.to_owned(), rescue, firmware: Vec::new() };
         script("http://10.9.0.1:8080", MAC, &answer)
     }
 
@@ -158,6 +173,26 @@ mod tests {
             .replace(fetch, &format!("{fetch}{}", fetch.replace("initramfs", "rescue")))
             .replace("imgfree initramfs ||\n", "imgfree initramfs ||\nimgfree rescue ||\n");
         assert_eq!(booting("quiet", true).unwrap(), expected);
+    }
+
+    #[test]
+    fn firmware_is_fetched_behind_all_else_under_short_names() {
+        let firmware = vec!["bnx2x.cpio.zst".to_owned(), "qed.cpio.zst".to_owned()];
+        let answer = BootAnswer::Ramdisk { kernel_args: "quiet".to_owned(), rescue: true, firmware };
+        let script = script("http://10.9.0.1:8080", MAC, &answer).unwrap();
+        let mac = "52:54:00:ab:cd:01";
+        assert!(
+            script.contains(" initrd=initramfs initrd=rescue initrd=fw0 initrd=fw1 quiet BOOTIF="),
+            "{script}"
+        );
+        let fetched = format!(
+            "initrd --name rescue http://10.9.0.1:8080/boot/rescue?mac={mac} || goto retry\n\
+             initrd --name fw0 http://10.9.0.1:8080/boot/firmware/bnx2x.cpio.zst?mac={mac} || goto retry\n\
+             initrd --name fw1 http://10.9.0.1:8080/boot/firmware/qed.cpio.zst?mac={mac} || goto retry\n\
+             boot || goto retry\n"
+        );
+        assert!(script.contains(&fetched), "{script}");
+        assert!(script.contains("imgfree fw0 ||\nimgfree fw1 ||\nsleep"), "{script}");
     }
 
     fn instance(kernel: &str, args: &str) -> Result<String, ScriptError> {

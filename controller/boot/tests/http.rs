@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use boot::firmware::FirmwareDir;
 use boot::http::{Http, HttpConfig};
 use boot::medium::MediumConfig;
 use boot::{BootAnswer, BootDirectory, CancellationToken, HelloAnswer, Mac};
@@ -19,9 +20,15 @@ impl BootDirectory for Directory {
     async fn boot_for(&self, mac: Mac, from: IpAddr) -> BootAnswer {
         assert_eq!(from, IpAddr::from([127, 0, 0, 1]), "where the request came from");
         match mac.to_string().as_str() {
-            MAC => BootAnswer::Ramdisk { kernel_args: "quiet".to_owned(), rescue: false },
+            MAC => {
+                BootAnswer::Ramdisk { kernel_args: "quiet".to_owned(), rescue: false, firmware: Vec::new() }
+            }
             "52:54:00:ab:cd:02" => BootAnswer::LocalDisk,
-            "52:54:00:ab:cd:03" => BootAnswer::Ramdisk { kernel_args: "a\nshell".to_owned(), rescue: false },
+            "52:54:00:ab:cd:03" => BootAnswer::Ramdisk {
+                kernel_args: "a\nshell".to_owned(),
+                rescue: false,
+                firmware: Vec::new(),
+            },
             _ => BootAnswer::Unknown,
         }
     }
@@ -61,6 +68,7 @@ async fn running() -> Running {
         kernel: dir.path().join("vmlinuz"),
         initramfs: dir.path().join("missing"),
         rescue: dir.path().join("login"),
+        firmware: Some(FirmwareDir::new(dir.path().join("firmware"))),
         loader_dir: dir.path().to_owned(),
         medium: MediumConfig {
             loader_dir: dir.path().to_owned(),
@@ -182,6 +190,19 @@ async fn only_the_files_of_the_list() {
     std::fs::write(server.dir.path().join("login"), b"cpio").unwrap();
     let rescue = client.get(format!("{}/rescue", server.url)).send().await.unwrap();
     assert_eq!(rescue.text().await.unwrap(), "cpio");
+    let firmware = server.dir.path().join("firmware");
+    std::fs::create_dir(&firmware).unwrap();
+    for file in ["bnx2x.cpio.zst", "index.json"] {
+        std::fs::write(firmware.join(file), b"blob").unwrap();
+    }
+    let blob = client.get(format!("{}/firmware/bnx2x.cpio.zst?mac={MAC}", server.url)).send().await.unwrap();
+    assert_eq!(blob.text().await.unwrap(), "blob");
+    let served = server.directory.0.lock().unwrap().last().cloned();
+    assert_eq!(served, Some((Some(MAC.to_owned()), "firmware".to_owned())));
+    for name in ["index.json", "qed.cpio.zst", "..%2fvmlinuz", "..%2fx.cpio.zst"] {
+        let response = client.get(format!("{}/firmware/{name}", server.url)).send().await.unwrap();
+        assert_eq!(response.status(), 404, "{name}");
+    }
     for name in
         ["initramfs", "login", "undionly.kpxe", "passwd", "..%2f..%2f..%2fetc%2fpasswd", "missing", "%00"]
     {

@@ -3,6 +3,7 @@
 use crate::config::{Boot, Config, DhcpMode};
 use crate::directory::Directory;
 use crate::discovery_boots::DiscoveryBoots;
+use crate::firmware_choices::FirmwareChoices;
 use crate::identity::Identity;
 use crate::services::Services;
 use anyhow::{Context, Result};
@@ -96,8 +97,19 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
         asked: api::Rates::new(config.agent.requests()),
     });
     let members_of = members.clone();
-    let directory =
-        Directory { store, clock, ramdisk, own, members: members_of, lease_of, hellos, remarks, discovery };
+    let firmware = FirmwareChoices::of(boot);
+    let directory = Directory {
+        store,
+        clock,
+        ramdisk,
+        own,
+        members: members_of,
+        lease_of,
+        hellos,
+        remarks,
+        discovery,
+        firmware,
+    };
     let directory = metrics.directory(Arc::new(directory));
     let mut starter = Starter { boot, runtime, stop, services };
     starter.http(&arguments, &directory, &clients).await?;
@@ -130,6 +142,7 @@ impl Starter<'_> {
                 kernel: boot.kernel.clone(),
                 initramfs: boot.initramfs.clone(),
                 rescue: boot.rescue.clone(),
+                firmware: boot.firmware_dir(),
                 loader_dir: boot.loader_dir.clone(),
                 medium: MediumConfig {
                     loader_dir: boot.medium_loader_dir.clone(),

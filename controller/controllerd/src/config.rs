@@ -113,6 +113,7 @@ impl Config {
             agent_requests: self.agent.requests(),
             lookup_without_nonce: self.agent.lookup_without_nonce,
             signed_ramdisk: self.boot.signed_uki().is_some(),
+            add_on_firmware: self.boot.firmware_dir().is_some(),
             require_tpm: self.boot.require_tpm,
             callback_networks: self.agent.callback_networks.clone(),
             own_addresses: self.own_addresses(),

@@ -1,19 +1,21 @@
 //! What the NIC with a MAC address boots: the ramdisk while the node's run needs it, the disk otherwise.
 
 use crate::discovery_boots::DiscoveryBoots;
+use crate::firmware_choices::FirmwareChoices;
 use crate::node_media;
 use async_trait::async_trait;
+use boot::medium::Content;
 use boot::{
     BootAnswer, BootDirectory, HelloAnswer, Mac, MediumAnswer, Overlay, RamdiskParams, boot_parameters,
     inspection_callback, ramdisk_cmdline,
 };
 use http_server::address_key;
 use model::boot::{BootNonce, RamdiskAgent};
-use model::boot_medium::MediumKind;
+use model::boot_medium::{MediumFormat, MediumKind};
 use model::discovery::UnknownBoot;
 use model::hello::HelloNonce;
 use model::ramdisk_deploy::{RamdiskDeploy, boots_instance};
-use model::{AgentApi, Node, ResourceKind, RunKind, boot_medium};
+use model::{AgentApi, Node, ResourceKind, RunKind, boot_medium, capabilities};
 use std::iter;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -48,6 +50,8 @@ pub struct Directory {
     pub remarks: Remarks,
     /// Boots of machines that no node is known for; `None`: there are none.
     pub discovery: Option<DiscoveryBoots>,
+    /// The add-on firmware of boots.
+    pub firmware: FirmwareChoices,
 }
 
 /// How long the name of a BMC is looked up.
@@ -119,7 +123,15 @@ impl Directory {
     async fn unknown(&self, mac: Mac, from: IpAddr) -> BootAnswer {
         let Some(discovery) = &self.discovery else { return BootAnswer::Unknown };
         let boot = UnknownBoot { mac, from: from.to_canonical(), at: self.clock.now() };
-        discovery.answer(&*self.store, boot, (self.lease_of)(mac), self.controllers("")).await
+        let answer = discovery.answer(&*self.store, boot, (self.lease_of)(mac), self.controllers("")).await;
+        match answer {
+            BootAnswer::Ramdisk { kernel_args, rescue, .. } => BootAnswer::Ramdisk {
+                kernel_args,
+                rescue,
+                firmware: self.firmware.of_unknown_machine().await,
+            },
+            other => other,
+        }
     }
 
     /// The script with the nonce of this boot, for the one address that may have it.
@@ -136,7 +148,11 @@ impl Directory {
         let fetch = ScriptFetch { by: FetchSource::Nic(mac), from, at: self.clock.now() };
         match self.store.fetch_script(node_uuid, fetch).await {
             Ok(ScriptGrant::Given(nonce)) => match self.kernel_args(node, &nonce) {
-                Ok(kernel_args) => BootAnswer::Ramdisk { kernel_args, rescue: gets_login(node) },
+                Ok(kernel_args) => BootAnswer::Ramdisk {
+                    kernel_args,
+                    rescue: gets_login(node),
+                    firmware: self.firmware_of(node, &nonce).await,
+                },
                 Err(error) => {
                     tracing::error!(%node_uuid, %error, "no kernel command line");
                     BootAnswer::Wait
@@ -166,7 +182,8 @@ impl Directory {
             tracing::warn!(%node_uuid, ?from, "refused a boot medium: none of the node's is inserted");
             return Ok(MediumAnswer::NotThere);
         };
-        let name = boot_medium::file_name(node_uuid, &boot.nonce);
+        let form = MediumFormat::of(file_name);
+        let name = boot_medium::file_name(node_uuid, &boot.nonce, form);
         if !bool::from(name.as_bytes().ct_eq(file_name.as_bytes())) {
             tracing::warn!(%node_uuid, ?from, "refused a boot medium: it is not that of the node's present boot");
             return Ok(MediumAnswer::NotThere);
@@ -179,10 +196,34 @@ impl Directory {
             return Ok(MediumAnswer::NotThere);
         }
         match self.overlay(node, &boot.nonce) {
-            Ok(overlay) => Ok(MediumAnswer::Medium { overlay, rescue: gets_login(node) }),
+            Ok(overlay) => {
+                let firmware = match self.firmware.reaches_media() {
+                    true => self.firmware_of(node, &boot.nonce).await,
+                    false => Vec::new(),
+                };
+                let through_shim = capabilities::has_secure_boot(node);
+                let content = Content { rescue: gets_login(node), firmware, through_shim };
+                Ok(MediumAnswer::Medium { overlay, content, program_alone: form == MediumFormat::Program })
+            }
             Err(error) => {
                 tracing::error!(%node_uuid, error, "no boot medium");
                 Ok(MediumAnswer::Failed)
+            }
+        }
+    }
+
+    /// The add-on firmware of this boot. Why there is none, where there should be some, is in the node's history.
+    async fn firmware_of(&self, node: &Node, nonce: &BootNonce) -> Vec<String> {
+        match self.firmware.of_boot(&*self.store, node, nonce).await {
+            Ok(firmware) => firmware,
+            Err(problem) => {
+                tracing::error!(node_uuid = %node.uuid, problem, "no add-on firmware");
+                let text = format!("the node boots without add-on firmware: {problem}");
+                let (store, at) = (&*self.store, self.clock.now());
+                if let Err(error) = self.remarks.note_kind(store, node.uuid, "firmware", &text, at).await {
+                    tracing::error!(node_uuid = %node.uuid, error = %error.chain(), "cannot write the node's history");
+                }
+                Vec::new()
             }
         }
     }
@@ -240,8 +281,12 @@ impl Directory {
     fn overlay(&self, node: &Node, nonce: &BootNonce) -> Result<Overlay, String> {
         let (ramdisk, callback) = self.parameters(node, nonce);
         let parameters = boot_parameters(&ramdisk).map_err(|error| error.to_string())?;
-        let network = node_media::network(node)?;
-        Overlay::new(&format!("{parameters}{callback}"), network.as_ref()).map_err(|error| error.to_string())
+        let parameters = format!("{parameters}{callback}");
+        let overlay = match RamdiskAgent::of(&node.properties) {
+            RamdiskAgent::Anneal => Overlay::new(&parameters, node_media::network(node)?.as_ref()),
+            RamdiskAgent::IronicPythonAgent => Overlay::for_ironic_python_agent(&parameters),
+        };
+        overlay.map_err(|error| error.to_string())
     }
 
     /// The kernel arguments.

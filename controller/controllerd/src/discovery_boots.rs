@@ -48,7 +48,7 @@ impl DiscoveryBoots {
         match self.kernel_args(&nonce, ramdisk) {
             Ok(kernel_args) => {
                 tracing::info!(%mac, %from, "discovery: a machine that no node is known for boots");
-                BootAnswer::Ramdisk { kernel_args, rescue: false }
+                BootAnswer::Ramdisk { kernel_args, rescue: false, firmware: Vec::new() }
             }
             Err(error) => {
                 tracing::error!(%mac, %error, "discovery: no kernel command line");
@@ -137,7 +137,7 @@ mod tests {
     #[tokio::test]
     async fn an_unknown_machine_gets_the_script_of_a_boot_that_waits() {
         let (boots, store) = (boots(9), MemoryStore::new());
-        let BootAnswer::Ramdisk { kernel_args, rescue: false } =
+        let BootAnswer::Ramdisk { kernel_args, rescue: false, .. } =
             asks(&boots, &store, boot(1, INSIDE, 0)).await
         else {
             panic!("it is booted")

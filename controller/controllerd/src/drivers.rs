@@ -189,7 +189,7 @@ impl DriverQueries for BmcDrivers {
 
     fn boot_medium(&self, node: &Node) -> Result<BootMediumKind, String> {
         let media = self.media.as_ref().ok_or("this controller serves no boot media")?;
-        media.check(node).map(|_| media.kind())
+        media.check(node).map(|_| media.kind(node))
     }
 
     async fn signed_ramdisk(&self) -> Result<Arc<tpm::Prediction>, String> {

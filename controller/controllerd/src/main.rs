@@ -14,6 +14,7 @@ mod directory;
 mod discovery_boots;
 mod drivers;
 mod event_retention;
+mod firmware_choices;
 mod identity;
 mod image_store;
 mod listeners;

@@ -5,11 +5,12 @@ use crate::config::Config;
 use crate::predictions::Predictions;
 use agent_protocol::boot_medium::StaticNetwork;
 use api::BootMediumKind;
+use boot::medium::{GRUB, SHIM};
 use boot_media::{signed, static_network};
 use conductor::BootMedia;
 use model::boot::{BootNonce, RamdiskAgent};
-use model::boot_medium::MediumKind;
-use model::{AgentApi, Node, RunKind, boot_medium};
+use model::boot_medium::{MediumFormat, MediumKind};
+use model::{AgentApi, Node, RunKind, boot_medium, capabilities};
 use std::fs::File;
 use std::io::Read;
 use std::net::{Ipv6Addr, SocketAddr};
@@ -18,6 +19,8 @@ use std::sync::Arc;
 
 /// Files of [`crate::config::Boot::medium_loader_dir`].
 const LOADERS: [&str; 3] = ["isolinux.bin", "ldlinux.c32", "linuxx64.efi.stub"];
+/// The same for nodes with Secure Boot.
+const SIGNED_LOADERS: [&str; 2] = [SHIM, GRUB];
 
 /// Boot media as this controller is configured.
 #[derive(Debug, Clone)]
@@ -44,9 +47,15 @@ impl NodeMedia {
         }
     }
 
-    /// What the media boot.
-    pub fn kind(&self) -> BootMediumKind {
-        if self.signed_uki.is_some() { BootMediumKind::Signed } else { BootMediumKind::Unsigned }
+    /// What the medium of the node boots.
+    pub fn kind(&self, node: &Node) -> BootMediumKind {
+        if self.signed_uki.is_some() {
+            BootMediumKind::Signed
+        } else if capabilities::has_secure_boot(node) {
+            BootMediumKind::Shim
+        } else {
+            BootMediumKind::Unsigned
+        }
     }
 
     /// Whether the node can be booted from a medium, as far as can be known without its BMC. Base URL of boot HTTP for who reads
@@ -60,14 +69,16 @@ impl NodeMedia {
             "this controller serves no boot media ([boot] enabled), from which the boot interfaces redfish-virtual-media and \
              redfish-https boot nodes",
         )?;
-        match &self.signed_uki {
-            Some(program) => check_program(program, self.pin_sha256.as_deref())?,
-            None => self.check_loaders()?,
+        match (&self.signed_uki, self.kind(node)) {
+            (Some(program), _) => check_program(program, self.pin_sha256.as_deref())?,
+            (None, BootMediumKind::Shim) => {
+                is_uefi(node)?;
+                self.check_loaders(&SIGNED_LOADERS)?;
+            }
+            (None, _) => self.check_loaders(&LOADERS)?,
         }
         if RamdiskAgent::of(&node.properties) == RamdiskAgent::IronicPythonAgent {
-            return Err(
-                "a boot medium boots Anneal's agent, and the property agent_kind names another".to_owned()
-            );
+            self.check_for_ironic_python_agent(node)?;
         }
         if node.never_powers_off() {
             return Err(
@@ -88,8 +99,24 @@ impl NodeMedia {
         self.predictions.of(file).await.map_err(|why| format!("boot.signed_uki {}: {why}", file.display()))
     }
 
-    fn check_loaders(&self) -> Result<(), String> {
-        match LOADERS.into_iter().find(|name| !self.loader_dir.join(name).is_file()) {
+    /// It reads its parameters from a drive, whatever else is on that.
+    fn check_for_ironic_python_agent(&self, node: &Node) -> Result<(), String> {
+        let because = if self.signed_uki.is_some() {
+            "boot.signed_uki boots Anneal's agent alone"
+        } else if self.kind(node) == BootMediumKind::Shim {
+            "a boot through Debian's shim (the capability secure_boot:true) is of Anneal's agent alone"
+        } else if boot_medium::way(node) == Some(MediumKind::HttpBoot) {
+            "after UEFI HTTP boot there is no drive with the parameters of ironic-python-agent"
+        } else if network(node)?.is_some() {
+            "ironic-python-agent gets no network_data from a boot medium, and needs DHCP"
+        } else {
+            return Ok(());
+        };
+        Err(format!("{because}, and the property agent_kind names ironic-python-agent"))
+    }
+
+    fn check_loaders(&self, names: &[&str]) -> Result<(), String> {
+        match names.iter().find(|name| !self.loader_dir.join(name).is_file()) {
             Some(name) => Err(format!(
                 "boot.medium_loader_dir of the controller's configuration has no file {name} (`cargo xtask image` makes it)"
             )),
@@ -120,6 +147,14 @@ fn check_program(program: &Path, pin_sha256: Option<&str>) -> Result<(), String>
     ))
 }
 
+/// Secure Boot is a thing of UEFI.
+fn is_uefi(node: &Node) -> Result<(), String> {
+    match capabilities::of(node, capabilities::BOOT_MODE) {
+        Some("bios") => Err("properties.capabilities says secure_boot:true and boot_mode:bios: Secure Boot is a feature of UEFI".to_owned()),
+        _ => Ok(()),
+    }
+}
+
 impl BootMedia for NodeMedia {
     fn url(&self, node: &Node, nonce: &BootNonce) -> Result<String, String> {
         let base_url = self.check(node)?;
@@ -127,7 +162,12 @@ impl BootMedia for NodeMedia {
         if self.signed_uki.is_some() && node.run.as_ref().is_some_and(|run| run.kind == RunKind::Rescue) {
             return Err("boot.signed_uki has no login for a rescue".to_owned());
         }
-        Ok(format!("{base_url}/boot/media/{}", boot_medium::file_name(node.uuid, nonce)))
+        // Where programs are signed, what varies is not in them.
+        let form = match (boot_medium::way(node), self.kind(node)) {
+            (Some(MediumKind::HttpBoot), BootMediumKind::Unsigned) => MediumFormat::Program,
+            _ => MediumFormat::Image,
+        };
+        Ok(format!("{base_url}/boot/media/{}", boot_medium::file_name(node.uuid, nonce, form)))
     }
 }
 
@@ -154,7 +194,7 @@ mod tests {
     use uuid::Uuid;
 
     fn media(dir: &std::path::Path) -> NodeMedia {
-        for name in LOADERS {
+        for name in LOADERS.iter().chain(&SIGNED_LOADERS) {
             std::fs::write(dir.join(name), "x").unwrap();
         }
         let served_at = ["192.0.2.1:8089", "[2001:db8::1]:8089"].map(|at| at.parse().unwrap());
@@ -213,6 +253,53 @@ mod tests {
     }
 
     #[test]
+    fn a_node_with_secure_boot_boots_through_a_shim_unless_there_is_a_signed_ramdisk() {
+        let dir = tempfile::tempdir().unwrap();
+        let media = media(dir.path());
+        let mut node = Node::enrolled(Uuid::from_u128(7), "redfish", Timestamp(0));
+        assert_eq!(media.kind(&node), BootMediumKind::Unsigned);
+        let mut with = |capabilities: &str| {
+            node.properties.insert("capabilities".to_owned(), json!(capabilities));
+            node.clone()
+        };
+        let secure = with("boot_mode:uefi,secure_boot:true");
+        assert_eq!(media.kind(&secure), BootMediumKind::Shim);
+        let signed = NodeMedia { signed_uki: Some(dir.path().join("anneal.efi")), ..media.clone() };
+        assert_eq!(signed.kind(&secure), BootMediumKind::Signed);
+        media.check(&secure).unwrap();
+        assert!(
+            media.check(&with("boot_mode:bios,secure_boot:true")).unwrap_err().contains("boot_mode:bios")
+        );
+        std::fs::remove_file(dir.path().join("isolinux.bin")).unwrap();
+        media.check(&secure).unwrap();
+        std::fs::remove_file(dir.path().join(GRUB)).unwrap();
+        assert!(media.check(&secure).unwrap_err().contains("no file gcdx64.efi.signed"));
+    }
+
+    #[test]
+    fn ironic_python_agent_boots_by_virtual_media_alone_and_with_dhcp() {
+        let dir = tempfile::tempdir().unwrap();
+        let media = media(dir.path());
+        let mut node = Node::enrolled(Uuid::from_u128(7), "redfish", Timestamp(0));
+        node.properties.insert("agent_kind".to_owned(), json!("ironic-python-agent"));
+        assert!(media.url(&node, &BootNonce::fresh()).unwrap().ends_with(".iso"));
+        let says = |media: &NodeMedia, node: &Node| media.url(node, &BootNonce::fresh()).unwrap_err();
+        let mut by_http = node.clone();
+        by_http.interfaces.insert("boot_interface".into(), boot_medium::HTTP_BOOT.into());
+        assert!(says(&media, &by_http).contains("UEFI HTTP boot"));
+        let mut networked = node.clone();
+        let link = json!({"id": "l", "type": "phy", "ethernet_mac_address": "52:54:00:00:00:01"});
+        let network = json!({"id": "n", "link": "l", "network_id": "x", "type": "ipv4_dhcp"});
+        networked.other.insert("network_data".to_owned(), json!({"links": [link], "networks": [network]}));
+        assert!(says(&media, &networked).contains("needs DHCP"));
+        let file = dir.path().join("anneal.efi");
+        let line = format!("anneal.obeys=sha256:{}", "ab".repeat(32));
+        std::fs::write(&file, program(&line, true)).unwrap();
+        let signed = NodeMedia { signed_uki: Some(file), ..media };
+        assert!(says(&signed, &node).contains("boot.signed_uki boots Anneal's agent alone"));
+    }
+
+    #[test]
     fn what_stands_in_the_way_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let media = media(dir.path());
@@ -221,6 +308,10 @@ mod tests {
         let url = media.url(&node, &nonce).unwrap();
         assert!(url.starts_with("http://192.0.2.1:8089/boot/media/anneal-00000000-0000-"), "{url}");
         assert!(url.ends_with(".iso") && !url.contains(nonce.expose()), "{url}");
+
+        let mut by_http = node.clone();
+        by_http.interfaces.insert("boot_interface".to_owned(), "redfish-https".to_owned());
+        assert!(media.url(&by_http, &nonce).unwrap().ends_with(".efi"));
 
         let mut over_ipv6 = node.clone();
         over_ipv6.driver_info.insert("redfish_address".to_owned(), json!("https://[2001:db8::9]"));
@@ -231,9 +322,6 @@ mod tests {
         assert!(
             says(&NodeMedia { served_at: Vec::new(), ..media.clone() }, &node).contains("[boot] enabled")
         );
-        let mut theirs = node.clone();
-        theirs.properties.insert("agent_kind".to_owned(), json!("ironic-python-agent"));
-        assert!(says(&media, &theirs).contains("agent_kind"));
         let mut on = node.clone();
         on.other.insert("disable_power_off".to_owned(), json!(true));
         assert!(says(&media, &on).contains("disable_power_off"));

@@ -15,7 +15,7 @@ pub const HELLOS: [&str; 4] = ["heard", "not_awaited", "too_many", "failed"];
 /// How a call ended, as its label has it.
 pub const OUTCOMES: [&str; 3] = ["ok", "failed", "unreachable"];
 /// Steps of this program's agent and drivers, and those of `direct`. A step of a vendor's hardware manager is `other`.
-const STEPS: [&str; 22] = [
+const STEPS: [&str; 23] = [
     "bios.apply_configuration",
     "bios.apply_configuration_in_band",
     "bios.factory_reset",
@@ -25,6 +25,7 @@ const STEPS: [&str; 22] = [
     "deploy.erase_devices",
     "deploy.erase_devices_express",
     "deploy.erase_devices_metadata",
+    "deploy.erase_pstore",
     "deploy.prepare_instance_boot",
     "deploy.tear_down_agent",
     "deploy.verify_firmware",

@@ -14,7 +14,7 @@ pub struct MeteredDirectory {
 }
 
 /// Files of a boot.
-const FILES: [&str; 4] = ["vmlinuz", "initramfs", "rescue", "ipxe"];
+const FILES: [&str; 5] = ["vmlinuz", "initramfs", "rescue", "firmware", "ipxe"];
 
 #[async_trait]
 impl BootDirectory for MeteredDirectory {

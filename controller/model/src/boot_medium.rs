@@ -23,9 +23,32 @@ pub enum MediumKind {
     HttpBoot,
 }
 
+/// What is read of a medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MediumFormat {
+    /// All of it, as the image of a disc.
+    Image,
+    /// The EFI program in it alone. A firmware that downloads an image keeps it in memory for as long as the node is on, and a
+    /// program only until it starts.
+    Program,
+}
+
+impl MediumFormat {
+    /// That of the medium with this file name.
+    pub fn of(file_name: &str) -> Self {
+        if file_name.ends_with(Self::Program.suffix()) { Self::Program } else { Self::Image }
+    }
+
+    /// Some BMCs take no URL of an image that ends otherwise, and a firmware knows by it what it downloads.
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Image => ".iso",
+            Self::Program => ".efi",
+        }
+    }
+}
+
 const PREFIX: &str = "anneal-";
-/// Some BMCs take no URL that ends otherwise.
-const SUFFIX: &str = ".iso";
 
 /// How the node boots the ramdisk from a medium; `None`: it boots otherwise.
 pub fn way(node: &Node) -> Option<MediumKind> {
@@ -47,10 +70,10 @@ pub fn mark(node: Uuid) -> String {
 }
 
 /// The file name of the medium of one boot. It cannot be guessed without the nonce, and the nonce cannot be computed from it.
-pub fn file_name(node: Uuid, nonce: &BootNonce) -> String {
+pub fn file_name(node: Uuid, nonce: &BootNonce, form: MediumFormat) -> String {
     let digest = Sha256::new().chain_update("boot medium ").chain_update(nonce.expose()).finalize();
     let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{}-{digits}{SUFFIX}", mark(node))
+    format!("{}-{digits}{}", mark(node), form.suffix())
 }
 
 /// The node that a file name is of, which the name alone does not prove.
@@ -66,13 +89,19 @@ mod tests {
     #[test]
     fn a_name_is_of_one_boot_and_does_not_show_its_nonce() {
         let (node, nonce) = (Uuid::from_u128(7), BootNonce::fresh());
-        let name = file_name(node, &nonce);
+        let name = file_name(node, &nonce, MediumFormat::Image);
         assert!(name.starts_with("anneal-00000000-0000-0000-0000-000000000007-"), "{name}");
         assert_eq!(name.len(), 7 + 36 + 1 + 64 + 4);
         assert!(name.starts_with(&mark(node)) && name.ends_with(".iso") && !name.contains(nonce.expose()));
         assert_eq!(node_of(&name), Some(node));
-        assert_ne!(name, file_name(node, &BootNonce::fresh()));
-        assert_ne!(name, file_name(Uuid::from_u128(8), &nonce));
+        assert_ne!(name, file_name(node, &BootNonce::fresh(), MediumFormat::Image));
+        assert_ne!(name, file_name(Uuid::from_u128(8), &nonce, MediumFormat::Image));
+        let program = file_name(node, &nonce, MediumFormat::Program);
+        assert_eq!(program.strip_suffix(".efi"), name.strip_suffix(".iso"));
+        assert_eq!(
+            [&name, &program].map(|name| MediumFormat::of(name)),
+            [MediumFormat::Image, MediumFormat::Program]
+        );
         for other in ["", "anneal-", "anneal-00000000-0000-0000-0000-00000000000", "x.iso", "anneal-\u{e4}"] {
             assert_eq!(node_of(other), None, "{other}");
         }

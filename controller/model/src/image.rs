@@ -1,6 +1,7 @@
 //! What a deployment with the deploy interface `direct` writes: read from `instance_info`, and judged before the node is
 //! touched. The words are Ironic's where Ironic rejects the same (ironic/deploy, 39.0.0).
 
+use crate::capabilities;
 pub use crate::deploy_step::DEPLOY;
 use crate::hello::HelloError;
 use crate::node::Node;
@@ -307,7 +308,7 @@ pub(crate) fn boot_mode(node: &Node) -> Result<Option<BootMode>, ImageError> {
                 .to_owned(),
         ));
     }
-    let of_node = || node.properties.get("capabilities").and_then(Value::as_str).and_then(of_list);
+    let of_node = || capabilities::of(node, capabilities::BOOT_MODE);
     let word = instance.get("boot_mode").and_then(Value::as_str).or_else(of_node);
     Ok(word.and_then(|word| match word {
         "bios" => Some(BootMode::Bios),
@@ -323,11 +324,6 @@ fn parsed_capabilities(given: &Value) -> Option<Map<String, Value>> {
         Value::String(text) => serde_json::from_str(text).ok(),
         _ => None,
     }
-}
-
-/// `boot_mode` in Ironic's `a:b,c:d`.
-fn of_list(capabilities: &str) -> Option<&str> {
-    capabilities.split(',').find_map(|pair| pair.trim().strip_prefix("boot_mode:")).map(str::trim)
 }
 
 /// The form of a stored configuration drive; anything can be patched into `instance_info`.

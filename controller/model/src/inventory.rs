@@ -44,10 +44,36 @@ pub fn properties(inventory: &Value) -> Map<String, Value> {
     found
 }
 
+/// The modaliases of the PCI functions (`pci:v00008086d…`) in the plugin data of an inspection by Anneal's agent; `None` where there
+/// are none: other agents and BMCs do not report them.
+pub fn pci_modaliases(plugin_data: &Value) -> Option<Vec<String>> {
+    let managers = plugin_data.pointer("/anneal/managers").and_then(Value::as_object)?;
+    let functions =
+        managers.values().filter_map(|patch| patch.pointer("/extra/pci_devices")?.as_array()).flatten();
+    let found: Vec<String> =
+        functions.filter_map(|function| Some(function.get("modalias")?.as_str()?.to_owned())).collect();
+    (!found.is_empty()).then_some(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn the_modaliases_of_all_managers_are_found() {
+        let functions = |modalias: Value| json!({"extra": {"pci_devices": [{"modalias": modalias}, {"class": "0x020000"}]}});
+        let reported = json!({"anneal": {"managers": {"a": functions(json!("pci:v1")), "b": functions(json!("pci:v2"))}}});
+        assert_eq!(pci_modaliases(&reported), Some(vec!["pci:v1".to_owned(), "pci:v2".to_owned()]));
+        for none in [
+            json!({}),
+            json!({"anneal": {"managers": {}}}),
+            json!({"anneal": {"managers": {"a": functions(json!(7))}}}),
+            json!({"pci_devices": [{"vendor_id": "8086"}]}),
+        ] {
+            assert_eq!(pci_modaliases(&none), None, "{none}");
+        }
+    }
 
     #[test]
     fn properties_are_what_the_inventory_reports_and_no_more() {

@@ -11,6 +11,7 @@ pub mod boot;
 pub mod boot_medium;
 pub mod boot_proof;
 pub mod bundle;
+pub mod capabilities;
 pub mod certificate;
 pub mod clock_jump;
 pub mod conductors;

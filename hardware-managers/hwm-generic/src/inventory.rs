@@ -1,13 +1,13 @@
 //! What the kernel reports of the machine beyond ironic-python-agent's inventory.
 
-use crate::{bios, bmc, efi, firmware, pci, tpm};
-use block::Disk;
+use crate::{bios, bmc, efi, firmware, missing_firmware, pci, tpm};
+use block::{Disk, Roots};
 use hwm_sdk::protocol::{FirmwareComponent, InventoryPatch};
 use serde_json::{Map, json};
-use std::path::Path;
 
-/// Everything that sysfs at `sys` reports; missing files are left out.
-pub fn patch(sys: &Path, disks: &[Disk]) -> InventoryPatch {
+/// Everything that sysfs and the kernel's log report; missing files are left out.
+pub fn patch(roots: &Roots, disks: &[Disk]) -> InventoryPatch {
+    let sys = roots.sys.as_path();
     let settings = bios::drivers(sys);
     let bmc = bmc::bmc(sys);
     let mut versions = firmware::components(sys, disks);
@@ -19,6 +19,7 @@ pub fn patch(sys: &Path, disks: &[Disk]) -> InventoryPatch {
         ("bmc", json!(bmc)),
         ("tpm", json!(tpm::tpms(sys))),
         ("pci_devices", json!(pci::devices(sys))),
+        ("missing_firmware", json!(missing_firmware::missing(roots))),
     ] {
         if !found.is_null() && found.as_array().is_none_or(|list| !list.is_empty()) {
             extra.insert(name.to_owned(), found);

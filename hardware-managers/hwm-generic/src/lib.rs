@@ -26,12 +26,14 @@ mod disk_progress;
 mod disks;
 mod efi;
 mod erase_job;
+mod erase_pstore;
 mod exempt;
 mod finding;
 mod firmware;
 mod image;
 mod inventory;
 mod job;
+mod missing_firmware;
 mod pace;
 mod pci;
 mod properties;
@@ -46,12 +48,13 @@ mod tpm;
 mod version;
 
 pub use disks::DisksError;
+pub use erase_pstore::EfiVariableAccess;
 pub use image::{MirrorTrust, source_of};
 pub use pci::{PciDevice, devices as pci_devices};
 pub use settings::Settings;
 pub use steps::{
-    APPLY_BIOS_SETTINGS, CLEAR_TPM, ERASE_DEVICES, ERASE_DEVICES_EXPRESS, ERASE_DEVICES_METADATA, STEPS,
-    VERIFY_FIRMWARE, VERIFY_PROPERTIES, WRITE_IMAGE,
+    APPLY_BIOS_SETTINGS, CLEAR_TPM, ERASE_DEVICES, ERASE_DEVICES_EXPRESS, ERASE_DEVICES_METADATA,
+    ERASE_PSTORE, STEPS, VERIFY_FIRMWARE, VERIFY_PROPERTIES, WRITE_IMAGE,
 };
 
 use agent_protocol::inventory::Inventory;
@@ -70,7 +73,7 @@ use storage_controllers::{Driverless, driverless};
 /// Name in `hardware_manager_version`, the same as in ironic-python-agent.
 pub const NAME: &str = "generic_hardware_manager";
 /// Version; must grow when a step changes.
-pub const VERSION: &str = "1.7";
+pub const VERSION: &str = "1.8";
 
 /// Consequence in the error text when the disks cannot be listed.
 const NOT_VERIFIED: &str = "nothing was verified";
@@ -83,6 +86,8 @@ pub struct GenericHardwareManager {
     /// See [`GenericHardwareManager::in_the_ramdisk`].
     takes_down: bool,
     mirrors: MirrorTrust,
+    /// Of a machine that runs only the agent.
+    variables: Option<EfiVariableAccess>,
     /// Arrays and volume groups of the disks before the erase steps of this boot.
     remembered: Arc<RememberedVolumes>,
 }
@@ -104,6 +109,7 @@ impl GenericHardwareManager {
             filter,
             takes_down: false,
             mirrors: MirrorTrust::default(),
+            variables: None,
             remembered: Arc::default(),
         }
     }
@@ -119,6 +125,12 @@ impl GenericHardwareManager {
     #[must_use]
     pub fn trusting(self, mirrors: MirrorTrust) -> Self {
         GenericHardwareManager { mirrors, ..self }
+    }
+
+    /// For a machine that runs only the agent: crash records may be removed, also from the firmware's variables.
+    #[must_use]
+    pub fn writing_variables(self, with_writable: EfiVariableAccess) -> Self {
+        GenericHardwareManager { variables: Some(with_writable), ..self }
     }
 
     /// Whether it may take down what uses the disks.
@@ -201,12 +213,13 @@ impl GenericHardwareManager {
         Ok((probes, plan))
     }
 
-    /// The storage controllers of the machine without a driver; none where the agent was given its disks one by one.
+    /// The storage controllers of the machine without a driver or its firmware; none where the agent was given its disks one by one.
     fn driverless(&self, settings: &Settings) -> Driverless {
         if self.filter != Filter::All {
             return Driverless::default();
         }
-        driverless(&pci::devices(&self.roots.sys), &settings.ignored_controllers)
+        let missing = missing_firmware::missing(&self.roots);
+        driverless(&pci::devices(&self.roots.sys), &missing, &settings.ignored_controllers)
     }
 
     fn machine(&self) -> image::Machine<'_> {
@@ -254,7 +267,7 @@ impl HardwareManager for GenericHardwareManager {
 
     fn inventory(&self, _: &StepContext) -> Result<InventoryPatch, StepError> {
         let disks = self.listed("no inventory is reported")?;
-        Ok(inventory::patch(&self.roots.sys, &disks))
+        Ok(inventory::patch(&self.roots, &disks))
     }
 
     fn steps(&self, kind: StepKind, _: &Inventory) -> Vec<Step> {
@@ -264,6 +277,9 @@ impl HardwareManager for GenericHardwareManager {
         }
         if !clear_tpm::is_offered(&self.roots) {
             steps.retain(|step| step.step != CLEAR_TPM);
+        }
+        if self.variables.is_none() || !erase_pstore::is_offered(&self.roots.sys) {
+            steps.retain(|step| step.step != ERASE_PSTORE);
         }
         steps
     }
@@ -277,7 +293,11 @@ impl HardwareManager for GenericHardwareManager {
             (VERIFY_PROPERTIES, None) => self.verify_properties(call),
             (VERIFY_FIRMWARE, None) => self.verify_firmware(call),
             (WRITE_IMAGE, None) => image::run(&self.machine(), call, context),
-            (CLEAR_TPM, None) => clear_tpm::run(&self.roots),
+            (CLEAR_TPM, None) => clear_tpm::run(&self.roots, context),
+            (ERASE_PSTORE, None) => match self.variables {
+                Some(with_writable) => erase_pstore::run(&self.roots.sys, with_writable),
+                None => Err(unknown(call)),
+            },
             (APPLY_BIOS_SETTINGS, None) => bios::apply(&self.roots.sys, call, context),
             _ => Err(unknown(call)),
         }

@@ -26,6 +26,12 @@ pub struct PciDevice {
     /// Kernel driver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
+    /// By what the kernel finds a module for it: `pci:v00008086d00001521sv…`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modalias: Option<String>,
+    /// Whether its driver has made a SCSI host of it.
+    #[serde(skip)]
+    pub has_scsi_host: bool,
 }
 
 /// All functions by address. A function that is being removed and no longer reports its identity is left out.
@@ -43,10 +49,18 @@ pub fn devices(sys: &Path) -> Vec<PciDevice> {
             // The kernel reports -1 for no NUMA node.
             numa_node: number(&function.join("numa_node")),
             driver: link(&function.join("driver")),
+            modalias: text(&function.join("modalias")),
+            has_scsi_host: names(&function).iter().any(|name| is_scsi_host(name)),
             address,
         })
     };
     names(&bus).into_iter().filter_map(device).collect()
+}
+
+/// `host7`, as the kernel names them.
+fn is_scsi_host(name: &str) -> bool {
+    let number = name.strip_prefix("host").unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Base classes and, with four digits, subclasses (PCI Code and ID Assignment Specification 1.16). The first that

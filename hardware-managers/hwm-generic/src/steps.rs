@@ -25,6 +25,9 @@ pub const APPLY_BIOS_SETTINGS: &str = "apply_configuration_in_band";
 /// Takes from the TPM what the node's users have put into it; offered where there is one.
 pub const CLEAR_TPM: &str = "clear_tpm";
 
+/// Removes what kernels of the node's users have left of their crashes; offered in the ramdisk. The name is ironic-python-agent's.
+pub const ERASE_PSTORE: &str = "erase_pstore";
+
 /// Writes an image to the root disk and reads it back. Ironic's `direct` calls it by this name.
 pub const WRITE_IMAGE: &str = "write_image";
 
@@ -72,6 +75,11 @@ pub const STEPS: &[Declaration] = &[
         priorities: &[(Clean, 0)],
         destructive: Destructive::Configuration,
         ..step("deploy", CLEAR_TPM)
+    },
+    Declaration {
+        priorities: &[(Clean, 0)],
+        destructive: Destructive::Configuration,
+        ..step("deploy", ERASE_PSTORE)
     },
     Declaration { priorities: &[(Deploy, 0)], arguments: image::arguments(), ..step("deploy", WRITE_IMAGE) },
 ];

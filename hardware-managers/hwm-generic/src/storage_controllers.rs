@@ -1,12 +1,13 @@
-//! Storage controllers that the kernel has no driver for. Their disks are not seen, so an erase of "all disks" would leave
-//! them as they are.
+//! Storage controllers that the kernel has no driver for, or whose driver lacks their firmware. Their disks are not seen, so an erase of
+//! "all disks" would leave them as they are.
 
+use crate::missing_firmware::MissingFirmware;
 use crate::pci::PciDevice;
 use agent_protocol::record::IgnoredController;
 use hwm_sdk::StepError;
 use serde_json::Value;
 
-/// Property with the controllers that may be without a driver.
+/// Property with the controllers that may be without a driver or its firmware.
 const PROPERTY: &str = "node.properties.ignored_controllers";
 
 /// Classes of PCI functions with storage behind them (PCI Code and ID Assignment Specification 1.16): mass storage, Fibre
@@ -30,7 +31,7 @@ const VMD: [&str; 10] = [
 /// Drivers that give a function away, to a virtual machine or to a program, and make no disks of it.
 const GIVEN_AWAY: [&str; 3] = ["pci-stub", "uio_pci_generic", "vfio-pci"];
 
-/// What is known of the storage controllers without a driver.
+/// What is known of the storage controllers without a driver or its firmware.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Driverless {
     /// Those that the operator lets be, as the node names them.
@@ -39,23 +40,49 @@ pub(crate) struct Driverless {
     pub(crate) unknown: Vec<String>,
 }
 
-/// The storage controllers among `functions` that have no driver. A controller is ignored only if both its address and its
-/// ids are those of an entry: another card in the same slot is another controller.
-pub(crate) fn driverless(functions: &[PciDevice], ignored: &[IgnoredController]) -> Driverless {
+/// The storage controllers among `functions` that have no driver, or whose driver lacks firmware and has made no SCSI host of them. (One
+/// that has made a host got along without, for example with what the card keeps in flash.) A controller is ignored only if both its
+/// address and its ids are those of an entry: another card in the same slot is another controller.
+pub(crate) fn driverless(
+    functions: &[PciDevice],
+    missing: &[MissingFirmware],
+    ignored: &[IgnoredController],
+) -> Driverless {
     let mut found = Driverless::default();
-    for function in functions.iter().filter(|function| is_storage(function) && !drives(function)) {
+    for function in functions.iter().filter(|function| is_storage(function)) {
+        let lacks = missing.iter().find(|device| device.address == function.address);
+        let Some(problem) = problem(function, lacks) else { continue };
         let ids = ids(function);
         let entry = ignored.iter().find(|entry| entry.address == function.address && entry.ids == ids);
         match entry {
             Some(entry) => found.ignored.push(entry.clone()),
             None => found.unknown.push(format!(
-                "the storage controller {} ({ids}, {}) has no driver, so its disks are not seen; boot a \
-                 ramdisk with its driver, or name it in properties.ignored_controllers",
+                "the storage controller {} ({ids}, {}) {problem}, or name it in properties.ignored_controllers",
                 function.address, function.class_name
             )),
         }
     }
     found
+}
+
+/// Why the disks behind a function are not seen, and what helps. `lacks`: the firmware that its driver asked for and did not get.
+fn problem(function: &PciDevice, lacks: Option<&MissingFirmware>) -> Option<String> {
+    let request = |lacks: &MissingFirmware| {
+        let files = lacks.firmware.join(", ");
+        format!("its disks are not seen ({} asked for {files}); send it ([boot] firmware_dir)", lacks.driver)
+    };
+    match (drives(function), lacks) {
+        (false, None) => {
+            Some("has no driver, so its disks are not seen; boot a ramdisk with its driver".to_owned())
+        }
+        (false, Some(lacks)) => {
+            Some(format!("has no driver, because the ramdisk lacks its firmware, so {}", request(lacks)))
+        }
+        (true, Some(lacks)) if !function.has_scsi_host => {
+            Some(format!("lacks its firmware, so {}", request(lacks)))
+        }
+        (true, _) => None,
+    }
 }
 
 fn is_storage(function: &PciDevice) -> bool {
@@ -118,6 +145,17 @@ mod tests {
             revision: None,
             numa_node: None,
             driver: driver.map(str::to_owned),
+            modalias: None,
+            has_scsi_host: false,
+        }
+    }
+
+    fn lacking(address: &str) -> MissingFirmware {
+        MissingFirmware {
+            address: address.to_owned(),
+            modalias: None,
+            driver: "qla2xxx".to_owned(),
+            firmware: vec!["ql2500_fw.bin".to_owned()],
         }
     }
 
@@ -138,7 +176,7 @@ mod tests {
             ("0x0c0330", "8086:a12f", None, false),
             ("0x080600", "8086:2f28", None, false),
         ] {
-            let found = driverless(&[function("0000:3b:00.0", class, ids, driver)], &[]);
+            let found = driverless(&[function("0000:3b:00.0", class, ids, driver)], &[], &[]);
             assert_eq!(found.unknown.len(), usize::from(counts), "{class} {ids} {driver:?}");
             for text in found.unknown {
                 assert!(text.contains("0000:3b:00.0") && text.contains(&ids.to_lowercase()), "{text}");
@@ -147,10 +185,41 @@ mod tests {
     }
 
     #[test]
+    fn a_storage_function_that_lacks_firmware_is_named_with_the_file_unless_it_works_without() {
+        let (place, ids) = ("0000:af:00.0", "1077:2532");
+        let unknown = |driver, host| {
+            let function = PciDevice { has_scsi_host: host, ..function(place, "0x0c0400", ids, driver) };
+            driverless(&[function], &[lacking(place)], &[]).unknown
+        };
+        for driver in [None, Some("qla2xxx"), Some("vfio-pci")] {
+            let [text] = &unknown(driver, false)[..] else { panic!("{driver:?}") };
+            for word in [place, ids, "firmware", "qla2xxx asked for ql2500_fw.bin", "its disks are not seen"]
+            {
+                assert!(text.contains(word), "{driver:?}: {text}");
+            }
+        }
+        assert_eq!(unknown(Some("qla2xxx"), true), Vec::<String>::new(), "the card has its own");
+        let bound = [function(place, "0x0c0400", ids, Some("qla2xxx"))];
+        assert_eq!(
+            driverless(&bound, &[lacking("0000:af:00.1")], &[]),
+            Driverless::default(),
+            "another one's"
+        );
+        let nic = [function(place, "0x020000", ids, Some("bnx2x"))];
+        assert_eq!(driverless(&nic, &[lacking(place)], &[]), Driverless::default(), "a network card");
+        let entry = json!([{"address": place, "ids": ids, "reason": "no cables"}]);
+        let list = ignored(&entry).unwrap();
+        assert_eq!(
+            driverless(&bound, &[lacking(place)], &list),
+            Driverless { ignored: list, unknown: Vec::new() }
+        );
+    }
+
+    #[test]
     fn only_the_same_controller_in_the_same_place_is_ignored() {
         let entry = json!({"address": "0000:3B:00.0", "ids": "1000:005B", "reason": "no cables"});
         let list = ignored(&json!([entry])).unwrap();
-        let at = |address, ids| driverless(&[function(address, "0x010400", ids, None)], &list);
+        let at = |address, ids| driverless(&[function(address, "0x010400", ids, None)], &[], &list);
         assert_eq!(
             at("0000:3b:00.0", "1000:005b"),
             Driverless { ignored: list.clone(), unknown: Vec::new() }
@@ -158,7 +227,7 @@ mod tests {
         assert_eq!(at("0000:3b:00.1", "1000:005b").unknown.len(), 1);
         assert_eq!(at("0000:3b:00.0", "1000:0016").unknown.len(), 1);
         let bound = [function("0000:3b:00.0", "0x010400", "1000:005b", Some("megaraid_sas"))];
-        assert_eq!(driverless(&bound, &list), Driverless::default(), "nothing had to be ignored");
+        assert_eq!(driverless(&bound, &[], &list), Driverless::default(), "nothing had to be ignored");
         assert_eq!(ignored(&json!(json!([entry]).to_string())).unwrap(), list, "as text");
     }
 

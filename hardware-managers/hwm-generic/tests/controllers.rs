@@ -1,4 +1,4 @@
-//! A storage controller without a driver stops every step that erases disks, with directories in the place of sysfs.
+//! A storage controller without a driver, or without its firmware, stops every step that erases disks, with directories in the place of sysfs.
 
 use crate::step::{call, done, failed};
 use crate::tree::Tree;
@@ -56,4 +56,26 @@ fn an_ignored_controller_is_in_the_report_whatever_its_end() {
     assert!(error.contains("properties.ignored_controllers"), "{error}");
     let with_driver = done(erase(&Tree::new("server"), "erase_devices", &json!([entry])));
     assert_eq!(with_driver.ignored_controllers, []);
+}
+
+#[test]
+fn a_storage_controller_without_its_firmware_fails_each_erase_step_and_is_in_the_inventory() {
+    let tree = Tree::new("server");
+    let asked = format!(
+        "4,9,9,-;megaraid_sas {ADDRESS}: Direct firmware load for lsi/mr.fw failed with error -2\n \
+         SUBSYSTEM=pci\n DEVICE=+pci:{ADDRESS}\n"
+    );
+    tree.write_kernel_log(&asked);
+    for step in ["erase_devices", "erase_devices_express", "erase_devices_metadata"] {
+        let (reason, report) = failed(erase(&tree, step, &Value::Null));
+        for word in ["nothing was written to any disk", ADDRESS, IDS, "lacks its firmware", "lsi/mr.fw"] {
+            assert!(reason.contains(word), "{word}: {reason}");
+        }
+        assert_eq!(report.disks, []);
+    }
+    let patch = tree.manager_of_all().inventory(&StepContext::new()).unwrap();
+    let expected = json!([{"address": ADDRESS, "driver": "megaraid_sas", "firmware": ["lsi/mr.fw"]}]);
+    assert_eq!(patch.extra["missing_firmware"], expected);
+    fs::create_dir(tree.sys().join("bus/pci/devices").join(ADDRESS).join("host0")).unwrap();
+    done(erase(&tree, "erase_devices", &Value::Null));
 }

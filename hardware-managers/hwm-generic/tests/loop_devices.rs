@@ -291,7 +291,7 @@ fn unknown_steps_and_arguments_change_nothing() {
 #[test]
 fn the_steps_are_ironics() {
     let manager = manager(&[]);
-    assert_eq!((manager.name(), manager.version()), ("generic_hardware_manager", "1.7"));
+    assert_eq!((manager.name(), manager.version()), ("generic_hardware_manager", "1.8"));
     let names = |kind| -> Vec<(String, u64)> {
         let steps = manager.steps(kind, &Inventory::default());
         steps.into_iter().map(|step| (step.step, step.priority.as_u64().unwrap())).collect()

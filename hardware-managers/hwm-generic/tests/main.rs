@@ -10,6 +10,7 @@ mod clear_tpm;
 mod common;
 mod conformance;
 mod controllers;
+mod erase_pstore;
 mod hardware;
 mod holders;
 mod interrupted;

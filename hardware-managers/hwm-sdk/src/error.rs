@@ -35,6 +35,16 @@ pub enum StepError {
         /// Evidence.
         report: Value,
     },
+    /// The step has done its part, and the machine does the rest when it boots. The controller reboots the node and runs the step again,
+    /// which then finds `checkpoint` in its context and judges what came of it. Only an idempotent step of a manager in the
+    /// agent may say so. For any other, and for a controller that cannot repeat it, the step has failed for this `reason`.
+    #[error("{reason}")]
+    NeedsReboot {
+        /// One line for the operator, naming the thing.
+        reason: String,
+        /// For the step when it runs again; not null.
+        checkpoint: Value,
+    },
     /// The manager leaves this device to another; nothing was touched.
     #[error("{reason}")]
     Declined {

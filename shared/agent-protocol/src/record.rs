@@ -16,13 +16,13 @@ pub const ERASE_METADATA: &str = "erase-metadata";
 pub struct EraseReport {
     /// One per disk, ordered by device name.
     pub disks: Vec<DiskRecord>,
-    /// Storage controllers without a driver that the node's `ignored_controllers` let be: what is behind them was not
+    /// Storage controllers without a driver, or without its firmware, that the node's `ignored_controllers` let be: what is behind them was not
     /// looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored_controllers: Vec<IgnoredController>,
 }
 
-/// A storage controller without a driver that an operator lets be.
+/// A storage controller without a driver, or without its firmware, that an operator lets be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IgnoredController {
     /// PCI address, `0000:3b:00.0`.

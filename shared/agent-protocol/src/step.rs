@@ -1,5 +1,6 @@
 //! Steps as agents advertise them (`clean.get_clean_steps`) and as they travel back to be run.
 
+use crate::command::ANNEAL;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
@@ -43,6 +44,26 @@ pub struct ArgInfo {
     /// JSON Schema of its values, as far as [`crate::schema`] goes. Anneal's; others ignore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
+}
+
+/// What an agent of Anneal's adds to the result of a step, below [`ANNEAL`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepAddition {
+    /// The step succeeded, and the node must be rebooted before the next one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reboot_requested: bool,
+    /// The step failed for a controller that does not know this member. Any other reboots the node, and runs the step again with
+    /// this checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_reboot: Option<Value>,
+}
+
+impl StepAddition {
+    /// That of a result; empty where the result has none.
+    #[must_use]
+    pub fn of(result: &Value) -> Self {
+        result.get(ANNEAL).and_then(|added| Self::deserialize(added).ok()).unwrap_or_default()
+    }
 }
 
 /// Result of `clean.get_clean_steps`; deploy and service use the same shape under other keys.

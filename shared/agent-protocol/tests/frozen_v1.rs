@@ -14,7 +14,7 @@ use agent_protocol::inventory::Inventory;
 use agent_protocol::lookup::LookupAnswer;
 use agent_protocol::record::EraseReport;
 use agent_protocol::rescue::{RescueHost, RescueKeys};
-use agent_protocol::step::{AdvertisedSteps, Step};
+use agent_protocol::step::{AdvertisedSteps, Step, StepAddition};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -208,6 +208,9 @@ fn what_an_interrupted_step_goes_on_from() {
     exact::<EraseReport>(
         r#"{"disks":[{"device":"/dev/sda","serial":"S1","size":8,"outcome":"erased","method":"overwrite-zeroes","bytes_erased":8,"resumed_from":4}]}"#,
     );
+    exact::<StepAddition>(r#"{"reboot_requested":true}"#);
+    exact::<StepAddition>(r#"{"after_reboot":{"asked":"5"}}"#);
+    exact::<StepAddition>("{}");
 }
 
 #[test]

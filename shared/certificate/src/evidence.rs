@@ -31,7 +31,7 @@ pub struct Evidence {
     pub error: Option<String>,
     /// Every disk that the agent saw, touched or not; none of a deployment.
     pub disks: Vec<DiskRecord>,
-    /// Storage controllers without a driver that the node's operator lets be.
+    /// Storage controllers without a driver, or without its firmware, that the node's operator lets be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored_controllers: Vec<IgnoredController>,
     /// The disk that an image was written to.
@@ -187,7 +187,7 @@ pub fn judge(signed: &Signed, key: &PublicKey, expected: &Expected) -> Result<Ev
         return Err(Refused::AnotherResult("the disks"));
     }
     if evidence.ignored_controllers != expected.report.ignored_controllers {
-        return Err(Refused::AnotherResult("the controllers without a driver"));
+        return Err(Refused::AnotherResult("the controllers without a driver or its firmware"));
     }
     if evidence.deployed.as_ref() != expected.deployed {
         return Err(Refused::AnotherResult("the disk that the image was written to"));

@@ -94,6 +94,69 @@ async fn the_same_step_of_the_same_run_gets_it_back_after_a_reboot_from_our_agen
     );
 }
 
+/// The agent's step failed, unless it runs again after a reboot with this.
+fn asks_for_a_reboot(checkpoint: &Value) -> CommandStatus {
+    let mut failed = room::failed("c0", "CleaningError", "the TPM is not cleared");
+    failed.command_result = Some(json!({"clean_result": null, "anneal": {"after_reboot": checkpoint}}));
+    failed
+}
+
+#[tokio::test]
+async fn a_step_that_asks_for_a_reboot_runs_again_after_it_with_what_it_left() {
+    let left = json!({"asked": "5"});
+    let node = node(ProvisionState::CleanWait, issued("boot-1", true), 1);
+    let asked = answered(node.clone(), asks_for_a_reboot(&left));
+    let run = asked.run.as_ref().unwrap();
+    assert_eq!((&run.cursor, run.index, run.interruptions), (&Cursor::PowerOff, Some(1), 1));
+    assert!(run.results.is_empty(), "it has not ended: {:?}", run.results);
+
+    let mut rebooted = asked;
+    rebooted.run.as_mut().unwrap().cursor = issued("boot-1", true);
+    assert_eq!(given(&rebooted, &heard("boot-2")).await, json!({"checkpoint": left}));
+    // One that always asks is given up.
+    for _ in 0..Settings::default().max_interruptions {
+        rebooted = answered(rebooted, asks_for_a_reboot(&left));
+        if let Some(run) = rebooted.run.as_mut() {
+            run.cursor = issued("boot-1", true);
+        }
+    }
+    assert_eq!(rebooted.provision_state, ProvisionState::CleanFail);
+    let error = rebooted.last_error.unwrap();
+    assert!(error.contains("asked for a reboot (the TPM is not cleared)"), "{error}");
+}
+
+#[test]
+fn no_step_that_may_not_run_again_or_is_to_stop_gets_a_reboot() {
+    let failed = |change: fn(&mut Run), left: &Value| {
+        let mut node = node(ProvisionState::CleanWait, issued("boot-1", true), 1);
+        change(node.run.as_mut().unwrap());
+        answered(node, asks_for_a_reboot(left)).provision_state
+    };
+    let left = json!({"asked": "5"});
+    assert_eq!(failed(|_| {}, &left), ProvisionState::Cleaning);
+    let not_idempotent = |run: &mut Run| run.plan.as_mut().unwrap()[1].step.idempotent = false;
+    assert_eq!(failed(not_idempotent, &left), ProvisionState::CleanFail);
+    assert_eq!(failed(|run| run.abort = true, &left), ProvisionState::CleanFail);
+    assert_eq!(failed(|run| run.hung = Some("no progress".into()), &left), ProvisionState::CleanFail);
+    assert_eq!(failed(|_| {}, &json!("x".repeat(CHECKPOINT_MAX))), ProvisionState::CleanFail);
+}
+
+/// A success with which the agent asks for a reboot, without the catalogue saying so.
+#[test]
+fn a_reboot_that_the_result_asks_for_comes_before_the_next_step() {
+    let rebooted = |result: Value| {
+        let mut node = node(ProvisionState::CleanWait, issued("boot-1", true), 1);
+        node.run.as_mut().unwrap().plan.as_mut().unwrap()[1].step.step = "verify_firmware".into();
+        let ended = CommandStatus { command_result: Some(result), ..command("c0", Status::Succeeded) };
+        answered(node, ended).run.unwrap().cursor
+    };
+    assert_eq!(
+        rebooted(json!({"clean_result": null, "anneal": {"reboot_requested": true}})),
+        Cursor::PowerOff
+    );
+    assert_eq!(rebooted(json!({"clean_result": null})), Cursor::NextStep);
+}
+
 #[tokio::test]
 async fn no_other_step_run_or_plan_gets_it() {
     let agent = heard("boot-1");

@@ -77,9 +77,10 @@ impl ControllerConfig {
             );
         }
         let (state, ca, extra) = (self.dir.join("state"), self.bmc_ca(), &self.extra);
+        let keys = self.secure_boot_keys();
         Ok(format!(
             "state_dir = {state:?}\nhost = \"lab\"\n[api]\nlisten = {listen:?}\n\
-             [bmc]\nca_directory = {ca:?}\n{boot}{extra}"
+             [bmc]\nca_directory = {ca:?}\nsecure_boot_keys_directory = {keys:?}\n{boot}{extra}"
         ))
     }
 
@@ -113,6 +114,12 @@ impl ControllerConfig {
     #[must_use]
     pub fn bmc_ca(&self) -> PathBuf {
         self.dir.join("bmc-ca")
+    }
+
+    /// Directory of the certificates that it enrolls in firmware.
+    #[must_use]
+    pub fn secure_boot_keys(&self) -> PathBuf {
+        self.dir.join("secure-boot-keys")
     }
 
     /// File of the authorities of mirrors, for a story that writes it before the start.

@@ -25,6 +25,7 @@ pub mod efi_image;
 pub mod fill;
 pub mod images;
 pub mod ipmi_sim;
+pub mod key_lists;
 pub mod linux_image;
 pub mod loopback;
 pub mod machine;

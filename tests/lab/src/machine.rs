@@ -19,7 +19,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::bios::Bios;
-use crate::node::{BOOT_FIRST, BOOT_LAST, Boot, CD, NIC, NodeSpec};
+use crate::key_lists::KeyLists;
+use crate::node::{BOOT_FIRST, BOOT_LAST, Boot, CD, NIC, NodeSpec, STICK, stick_args};
 use crate::process::{Daemon, leashed};
 use crate::qmp::Qmp;
 use crate::software_tpm;
@@ -59,8 +60,12 @@ struct State {
     bios: Bios,
     /// The URL of UEFI HTTP boot; without one it is the DHCP server's.
     http_url: Option<String>,
+    /// The keys of Secure Boot from the next power-on; `None`: those that the firmware has.
+    keys: Option<KeyLists>,
     /// The image in the virtual CD drive, from the next power-on.
     cd: Option<PathBuf>,
+    /// The same of the virtual USB stick.
+    stick: Option<PathBuf>,
     /// Serial numbers of disks that are not there from the next power-on.
     pulled: Vec<String>,
     /// Counts resets and choices: who sees it unchanged knows that neither came between.
@@ -172,18 +177,67 @@ impl Machine {
         self.state.lock().await.http_url = url;
     }
 
+    /// The keys of Secure Boot that its firmware has from the next power-on.
+    ///
+    /// # Errors
+    /// When the store of its variables cannot be read.
+    pub async fn key_lists(&self) -> Result<KeyLists> {
+        let state = self.state.lock().await;
+        match &state.keys {
+            Some(keys) => Ok(keys.clone()),
+            None => self.stored_keys(),
+        }
+    }
+
+    /// Changes them.
+    ///
+    /// # Errors
+    /// As [`Machine::key_lists`], or what `change` says; then nothing is changed.
+    pub async fn change_key_lists(&self, change: impl FnOnce(&mut KeyLists) -> Result<()>) -> Result<()> {
+        let mut state = self.state.lock().await;
+        let mut keys = match &state.keys {
+            Some(keys) => keys.clone(),
+            None => self.stored_keys()?,
+        };
+        change(&mut keys)?;
+        state.keys = Some(keys);
+        Ok(())
+    }
+
+    fn stored_keys(&self) -> Result<KeyLists> {
+        self.spec.ensure_files()?;
+        KeyLists::read(&self.spec.uefi_variables())
+    }
+
     /// Puts an image into the virtual CD drive, which shows it from the next power-on; `None` takes out what is in it, at once.
     ///
     /// # Errors
     /// QEMU does not answer.
     pub async fn insert_cd(&self, image: Option<PathBuf>) -> Result<()> {
+        self.insert(image, CD, |state| &mut state.cd).await
+    }
+
+    /// The same with the virtual USB stick.
+    ///
+    /// # Errors
+    /// QEMU does not answer.
+    pub async fn insert_stick(&self, image: Option<PathBuf>) -> Result<()> {
+        self.insert(image, STICK, |state| &mut state.stick).await
+    }
+
+    async fn insert(
+        &self,
+        image: Option<PathBuf>,
+        device: &str,
+        place: impl FnOnce(&mut State) -> &mut Option<PathBuf>,
+    ) -> Result<()> {
         let mut state = self.state.lock().await;
-        let ejects = image.is_none() && state.cd.is_some();
-        state.cd = image;
-        if let (true, Some(running)) = (ejects, state.running()) {
+        let is_ejected = image.is_none();
+        let was_in = std::mem::replace(place(&mut state), image).is_some();
+        if let (true, Some(running)) = (is_ejected && was_in, state.running()) {
             // Inserted since the power-on, or unplugged before: then it is not there.
-            if let Err(error) = running.qmp.command("device_del", json!({"id": CD})).await {
-                tracing::debug!(node = self.spec.name, %error, "the virtual CD drive stays");
+            if let Err(error) = running.qmp.command("device_del", json!({"id": device})).await {
+                tracing::debug!(node = self.spec.name, %error, device, "the virtual drive stays");
             }
         }
         Ok(())
@@ -205,6 +259,7 @@ impl Machine {
         }
         let running = self.start(&state).await?;
         self.timeline.note(&self.spec.name, "power on");
+        state.keys = None;
         state.used();
         let (qmp, boot) = (Arc::clone(&running.qmp), state.boot());
         state.running = Some(running);
@@ -227,9 +282,10 @@ impl Machine {
     /// # Errors
     /// When it is off, or QEMU does not answer.
     pub async fn reset(&self) -> Result<()> {
+        let has_new_keys = self.state.lock().await.keys.is_some();
         let at_start = matches!(self.boot_choice().await, Some((Boot::Http | Boot::Cd, _)));
-        if at_start {
-            // Whether OVMF offers HTTP boot, and what is in the CD drive, is settled when QEMU starts.
+        if at_start || has_new_keys {
+            // Whether OVMF offers HTTP boot, what is in the CD drive, and what is in the flash, is settled when QEMU starts.
             self.power_off().await?;
             return self.power_on().await;
         }
@@ -266,6 +322,9 @@ impl Machine {
         let mut spec = NodeSpec::clone(&self.spec);
         spec.disks.retain(|disk| !state.pulled.contains(&disk.serial));
         spec.ensure_files()?;
+        if let Some(keys) = &state.keys {
+            keys.write(&spec.uefi_variables())?;
+        }
         let boot = state.boot();
         if let Some(url) = state.http_url.as_deref().filter(|_| boot == Boot::Http) {
             uefi_variables::boot_next(&spec.uefi_variables(), url)?;
@@ -282,6 +341,7 @@ impl Machine {
         }
         let mut child = leashed("qemu-system-x86_64")
             .args(spec.qemu_args(boot, state.cd.as_deref()))
+            .args(state.stick.as_deref().map(stick_args).unwrap_or_default())
             .stdin(std::process::Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)

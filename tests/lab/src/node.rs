@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use crate::disk::{Bus, DiskSpec};
 use crate::software_tpm;
 use crate::trunk::TrunkNic;
-use crate::uefi_variables::{self, SecureBootKeys};
+use crate::uefi_variables::{self, SecureBoot};
 
 /// UEFI firmware of Debian's `ovmf`, without Secure Boot.
 const OVMF_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
@@ -15,6 +15,8 @@ const OVMF_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
 const OVMF_SECURE_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.secboot.fd";
 /// Its empty variable store; every node gets a copy.
 const OVMF_VARS: &str = "/usr/share/OVMF/OVMF_VARS_4M.fd";
+/// A variable store with Microsoft's keys.
+pub(crate) const OVMF_MICROSOFT_VARS: &str = "/usr/share/OVMF/OVMF_VARS_4M.ms.fd";
 
 /// Place of a device that was chosen for the next boot; disks have 10 and more.
 pub const BOOT_FIRST: u32 = 1;
@@ -24,6 +26,8 @@ pub const BOOT_LAST: u32 = 1000;
 pub const BOOT_MEDIA_LAST: u32 = 1001;
 /// The virtual CD's id in QEMU.
 pub const CD: &str = "cd0";
+/// The virtual USB stick's id in QEMU.
+pub const STICK: &str = "stick0";
 /// The NIC's id in QEMU.
 pub const NIC: &str = "nic0";
 
@@ -67,8 +71,8 @@ pub struct NodeSpec {
     pub dir: PathBuf,
     /// How its BMC's virtual CD looks to it.
     pub cd_bus: CdBus,
-    /// The keys that a UEFI firmware has; with them Secure Boot is on.
-    pub secure_boot: Option<SecureBootKeys>,
+    /// The keys that a UEFI firmware has; with any Secure Boot is on. Without this it has no Secure Boot.
+    pub secure_boot: Option<SecureBoot>,
     /// Whether it has a TPM 2.0.
     pub tpm: bool,
     /// More QEMU options, as they are.
@@ -147,9 +151,13 @@ impl NodeSpec {
     pub fn ensure_files(&self) -> Result<()> {
         let variables = self.uefi_variables();
         if self.firmware.is_uefi() && !variables.exists() {
-            std::fs::copy(OVMF_VARS, &variables)
-                .with_context(|| format!("cannot copy {OVMF_VARS} (Debian package ovmf)"))?;
-            if let Some(keys) = &self.secure_boot {
+            let from = match &self.secure_boot {
+                Some(SecureBoot::Microsoft) => OVMF_MICROSOFT_VARS,
+                _ => OVMF_VARS,
+            };
+            std::fs::copy(from, &variables)
+                .with_context(|| format!("cannot copy {from} (Debian package ovmf)"))?;
+            if let Some(SecureBoot::Keys(keys)) = &self.secure_boot {
                 uefi_variables::enrol(&variables, keys)?;
             }
         }
@@ -265,6 +273,14 @@ impl NodeSpec {
             ]),
         }
     }
+}
+
+/// QEMU's words for a virtual USB stick with this image, which can only be read. Nothing boots from it.
+#[must_use]
+pub fn stick_args(image: &Path) -> Vec<String> {
+    let drive = format!("if=none,id=media1,format=raw,readonly=on,file={}", image.display());
+    let device = format!("usb-storage,id={STICK},bus=xhci1.0,drive=media1,removable=on");
+    words(&["-drive", &drive, "-device", "qemu-xhci,id=xhci1", "-device", &device])
 }
 
 /// What a power-on tries first.

@@ -8,6 +8,7 @@ mod accounts;
 mod bios;
 pub mod media;
 mod protocol;
+mod secure_boot;
 mod system;
 
 use std::net::SocketAddr;
@@ -122,6 +123,7 @@ async fn report(server: impl IntoFuture<Output = std::io::Result<()>>) {
 
 fn router(bmc: Bmc) -> Router {
     let drives = bmc.media.quirks.collection();
+    let has_secure_boot = bmc.machine.spec().secure_boot.is_some();
     let guarded = Router::new()
         .route(drives, get(media::list))
         .route(&format!("{drives}/{{id}}"), get(media::show).patch(media::patch))
@@ -148,6 +150,7 @@ fn router(bmc: Bmc) -> Router {
         .route(bios::PATH, get(bios::show))
         .route(bios::SETTINGS, get(bios::pending).patch(bios::patch))
         .route(bios::RESET, post(bios::reset))
+        .merge(if has_secure_boot { secure_boot::routes() } else { Router::new() })
         .route_layer(middleware::from_fn_with_state(bmc.clone(), access::guard));
     // DSP0266: the version list, the service root, the OData documents and logging in are open to all.
     Router::new()

@@ -35,8 +35,29 @@ pub fn self_signed(inner: TcpListener, address: IpAddr) -> Result<(TlsListener, 
 /// When it cannot be read or holds none.
 pub fn der(file: &Path) -> Result<Vec<u8>> {
     let pem = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let body: String = pem.lines().filter(|line| !line.starts_with("-----")).collect();
-    STANDARD.decode(body).with_context(|| format!("{} is no PEM", file.display()))
+    der_of(&pem).with_context(|| file.display().to_string())
+}
+
+/// The DER in a PEM text with one certificate.
+///
+/// # Errors
+/// When it holds none.
+pub fn der_of(pem: &str) -> Result<Vec<u8>> {
+    let body: String = pem.lines().map(str::trim).filter(|line| !line.starts_with("-----")).collect();
+    STANDARD.decode(body).context("it is no PEM")
+}
+
+/// A certificate as PEM.
+#[must_use]
+pub fn pem(der: &[u8]) -> String {
+    let body = STANDARD.encode(der);
+    let (mut rest, mut text) = (body.as_str(), "-----BEGIN CERTIFICATE-----\n".to_owned());
+    while !rest.is_empty() {
+        let (line, behind) = rest.split_at(rest.len().min(64));
+        text.extend([line, "\n"]);
+        rest = behind;
+    }
+    text + "-----END CERTIFICATE-----\n"
 }
 
 /// An authority that signs certificates of servers.

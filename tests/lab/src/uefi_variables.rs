@@ -27,19 +27,29 @@ const FILLER: [u8; 16] = *b"filler of a test";
 /// `gEfiGlobalVariableGuid`, of the variables that the UEFI specification defines.
 const GLOBAL: [u8; 16] =
     [0x61, 0xdf, 0xe4, 0x8b, 0xca, 0x93, 0xd2, 0x11, 0xaa, 0x0d, 0x00, 0xe0, 0x98, 0x03, 0x2b, 0x8c];
+/// `LINUX_EFI_CRASH_GUID`, of what a kernel stores of its crash.
+const CRASH: [u8; 16] =
+    [0x79, 0xfc, 0xc8, 0xcf, 0x2e, 0xbe, 0xdc, 0x4d, 0x97, 0xf0, 0x9f, 0x98, 0xbf, 0xe2, 0x98, 0xa0];
+/// Its name, as the kernel makes it: kind, part, count, seconds since 1970, and C for compressed.
+pub const CRASH_RECORD: &str = "dump-type0-1-1-1700000000-C";
 /// Number of the load option of a URL; the firmware counts its own from 0.
 const URL_OPTION: u16 = 0xa1ea;
 /// `EFI_IMAGE_SECURITY_DATABASE_GUID`, of the keys that sign programs.
 const SECURITY_DATABASE: [u8; 16] =
     [0xcb, 0xb2, 0x19, 0xd7, 0x3a, 0x3d, 0x96, 0x45, 0xa3, 0xbc, 0xda, 0xd0, 0x0e, 0x67, 0x65, 0x6f];
 /// `EFI_CERT_X509_GUID`.
-const X509: [u8; 16] =
+pub(crate) const X509: [u8; 16] =
     [0xa1, 0x59, 0xc0, 0xa5, 0xe4, 0x94, 0xa7, 0x4a, 0x87, 0xb5, 0xab, 0x15, 0x5c, 0x2b, 0xf0, 0x72];
 /// The owner of the keys.
 const OWNER: [u8; 16] = *b"owner of a test.";
 /// Of the variables of Secure Boot: as others, and only changed by who shows a key
 /// (`EFI_VARIABLE_TIME_BASED_AUTHENTICATED_WRITE_ACCESS`).
 const AUTHENTICATED: u32 = ATTRIBUTES | 0x20;
+/// Kept without power, and there before the operating system starts alone.
+const BEFORE_THE_SYSTEM: u32 = 3;
+/// `gEfiSecureBootEnableDisableGuid`.
+const SECURE_BOOT_SWITCH: [u8; 16] =
+    [0xac, 0x7b, 0xa3, 0xf0, 0x56, 0x45, 0xc4, 0x4c, 0x99, 0xa9, 0x00, 0x10, 0x09, 0xc9, 0x3a, 0x44];
 
 /// Certificates (PEM files) of the keys that a firmware has for Secure Boot.
 #[derive(Debug, Clone)]
@@ -50,6 +60,17 @@ pub struct SecureBootKeys {
     pub exchange: PathBuf,
     /// The key that signs programs.
     pub programs: PathBuf,
+}
+
+/// What a firmware with Secure Boot comes with.
+#[derive(Debug, Clone)]
+pub enum SecureBoot {
+    /// These keys, and no others.
+    Keys(SecureBootKeys),
+    /// Microsoft's, as machines are sold.
+    Microsoft,
+    /// None: in its setup mode it starts every program, until it has a platform key.
+    Setup,
 }
 
 /// The store in the flash.
@@ -130,6 +151,16 @@ pub fn value(file: &Path, name: &str) -> Result<Option<Vec<u8>>> {
     Ok(present.into_iter().find(|(known, ..)| known == name).map(|(_, value, _)| value))
 }
 
+/// Leaves a [`CRASH_RECORD`] in the store.
+///
+/// # Errors
+/// When the file holds no such store, or it is full.
+pub fn leave_crash_record(file: &Path) -> Result<()> {
+    let mut store = Store::read(file)?;
+    store.add(CRASH, CRASH_RECORD, b"what a tenant's kernel said last")?;
+    std::fs::write(file, &store.bytes).with_context(|| format!("cannot write {}", file.display()))
+}
+
 /// Fills the store until so many bytes are left.
 ///
 /// # Errors
@@ -173,26 +204,57 @@ pub fn boot_next(file: &Path, url: &str) -> Result<()> {
     std::fs::write(file, &store.bytes).with_context(|| format!("cannot write {}", file.display()))
 }
 
+/// A variable that keeps without power what Secure Boot works with.
+pub(crate) struct KeyVariable {
+    attributes: u32,
+    vendor: [u8; 16],
+    /// Its name.
+    pub(crate) name: &'static str,
+}
+
+impl KeyVariable {
+    /// The lists of keys, the platform key first.
+    pub(crate) const LISTS: [Self; 4] = [
+        Self { attributes: AUTHENTICATED, vendor: GLOBAL, name: "PK" },
+        Self { attributes: AUTHENTICATED, vendor: GLOBAL, name: "KEK" },
+        Self { attributes: AUTHENTICATED, vendor: SECURITY_DATABASE, name: "db" },
+        Self { attributes: AUTHENTICATED, vendor: SECURITY_DATABASE, name: "dbx" },
+    ];
+    /// EDK II's switch: one byte, 1 for on.
+    pub(crate) const SWITCH: Self =
+        Self { attributes: BEFORE_THE_SYSTEM, vendor: SECURE_BOOT_SWITCH, name: "SecureBootEnable" };
+}
+
+/// Puts variables in the place of those with the same names. Without a value there is none.
+///
+/// # Errors
+/// When the file holds no such store, or it is full.
+pub(crate) fn put(file: &Path, variables: &[(KeyVariable, Option<&[u8]>)]) -> Result<()> {
+    let mut store = Store::read(file)?;
+    store.present.retain(|(known, ..)| variables.iter().all(|(variable, _)| variable.name != known));
+    store.compact();
+    for (variable, value) in variables {
+        if let Some(value) = value {
+            store.add_as(variable.attributes, variable.vendor, variable.name, value)?;
+        }
+    }
+    std::fs::write(file, &store.bytes).with_context(|| format!("cannot write {}", file.display()))
+}
+
 /// Gives a firmware these keys (UEFI 2.10, 32.3 and 32.4.1): it leaves its setup mode, and starts signed programs only.
 ///
 /// # Errors
 /// When the file holds no such store, or a certificate cannot be read.
 pub fn enrol(file: &Path, keys: &SecureBootKeys) -> Result<()> {
-    let variables = [
-        (GLOBAL, "PK", &keys.platform),
-        (GLOBAL, "KEK", &keys.exchange),
-        (SECURITY_DATABASE, "db", &keys.programs),
-    ];
-    let mut store = Store::read(file)?;
-    for (vendor, name, certificate) in variables {
-        let list = signature_list(&der(certificate)?)?;
-        store.add_as(AUTHENTICATED, vendor, name, &list)?;
-    }
-    std::fs::write(file, &store.bytes).with_context(|| format!("cannot write {}", file.display()))
+    let [pk, kek, db, _] = KeyVariable::LISTS;
+    let list = |certificate: &Path| signature_list(&der(certificate)?);
+    let (platform, exchange, programs) =
+        (list(&keys.platform)?, list(&keys.exchange)?, list(&keys.programs)?);
+    put(file, &[(pk, Some(&platform)), (kek, Some(&exchange)), (db, Some(&programs))])
 }
 
 /// `EFI_SIGNATURE_LIST` with one certificate.
-fn signature_list(der: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn signature_list(der: &[u8]) -> Result<Vec<u8>> {
     const HEAD: usize = 28;
     let entry = OWNER.len() + der.len();
     let numbers = [HEAD + entry, 0, entry].map(u32::try_from);

@@ -10,6 +10,7 @@ use lab::machine::Machine;
 use lab::node::{Firmware, NodeSpec};
 use lab::redfish::{BmcConfig, RedfishBmc};
 use lab::timeline::Timeline;
+use lab::uefi_variables::SecureBoot;
 
 const VALIDATOR: Environment = (
     "redfish-protocol-validator",
@@ -29,7 +30,8 @@ const KEPT: [(&str, &str); 0] = [];
 #[tokio::test]
 async fn the_validator_finds_nothing_in_the_bmc_of_the_lab() {
     let dir = tempfile::tempdir().unwrap();
-    let spec = NodeSpec::new("n", Firmware::Uefi, "52:54:00:00:00:01", "tap0", dir.path()).unwrap();
+    let mut spec = NodeSpec::new("n", Firmware::Uefi, "52:54:00:00:00:01", "tap0", dir.path()).unwrap();
+    spec.secure_boot = Some(SecureBoot::Setup);
     let config = BmcConfig {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
         username: "admin".to_owned(),

@@ -54,12 +54,11 @@ const WAYS: [Way; 6] = [
         interface: "redfish-virtual-media",
         memory_mib: 256,
     },
-    // The firmware keeps the whole medium in memory while the ramdisk unpacks its copy.
     Way {
-        name: "HTTP boot of the medium, UEFI",
+        name: "HTTP boot from a URL, UEFI",
         firmware: Firmware::Uefi,
         interface: "redfish-https",
-        memory_mib: 512,
+        memory_mib: 256,
     },
 ];
 

@@ -11,6 +11,7 @@ use lab::site::in_namespace;
 use lab::wait;
 use tokio::time::timeout;
 
+use crate::ipa_ramdisk;
 use crate::judges::{ironic, sushy};
 use crate::options::{Options, Table};
 use crate::scenarios::{Scenario, resumed, virtual_media_killed};
@@ -125,13 +126,18 @@ fn play((name, _, story): &'static Scenario, stage: Stage) -> Result<()> {
     // What needs the network of this machine is installed before.
     match *name {
         "sushy" | "sushy_media" => sushy::install().context("preparing")?,
-        "replace_ipa" | "ironic_deploys" | "ironic_deploys_uefi" => ironic::install().context("preparing")?,
+        "replace_ipa" | "ironic_deploys" | "ironic_deploys_uefi" | "ironic_iso" | "ironic_media" => {
+            ironic::install().context("preparing")?
+        }
+        "ipa_media_uefi" | "ipa_media_bios" => ipa_ramdisk::install().context("preparing")?,
         _ => {}
     }
     let namespace = format!("an-{}-{}", name.replace('_', "-"), std::process::id());
     let repeats = match *name {
         name if name.ends_with("mid_erase") => stage.times,
         "resumed" => resumed::cuts(stage.times),
+        // An interpreter in an emulator.
+        name if name.starts_with("ipa_media") => 8,
         "virtual_media_killed" => virtual_media_killed::POINTS.into(),
         _ => 0,
     };

@@ -4,15 +4,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use lab::binaries::binary;
+use lab::controller::Controller;
 use lab::node::Firmware;
 use lab::redfish::media::MediaQuirks;
 use lab::site::{Site, SiteNode};
-use lab::uefi_variables::SecureBootKeys;
+use lab::uefi_variables::{SecureBoot, SecureBootKeys};
+use lab::wait;
 use serde_json::json;
-use tokio::process::Command;
 
 use crate::disk::OldDisk;
-use crate::stage::{NODE, SETTINGS, Stage, enrol_redfish};
+use crate::node::Node;
+use crate::page::{block, shell};
+use crate::stage::{LONG, NODE, SETTINGS, SHORT, Stage, enrol_redfish};
 
 const PAGE: &str = include_str!("../../../docs/secure-boot.md");
 /// Kernel arguments of every signed ramdisk here: what the kernel says of its lockdown is a notice.
@@ -49,7 +52,7 @@ impl SignedSite {
     ) -> Result<Self> {
         let desk = stage.dir.join("desk");
         std::fs::create_dir_all(&desk)?;
-        shell(&desk, &block("sh keys")?).await?;
+        shell(&desk, &block(PAGE, "sh keys")?).await?;
         let program = desk.join("anneal.efi");
         let settings =
             format!("signed_uki = {:?}\n{boot}{SETTINGS}{conductor}", program.display().to_string());
@@ -64,7 +67,7 @@ impl SignedSite {
         let xtask = binary("xtask")?;
         let state = self.site.controller.config().dir.join("state");
         let ours = format!("--from {} --append '{CONSOLE} {arguments}' --to", image.display());
-        let command = block("sh sign")?
+        let command = block(PAGE, "sh sign")?
             .replace("cargo xtask", &xtask.display().to_string())
             .replace("/var/lib/anneal", &state.display().to_string())
             .replace("--to", &ours);
@@ -74,6 +77,19 @@ impl SignedSite {
     /// The signed program that the controller's media carry.
     pub fn program(&self) -> PathBuf {
         self.desk.join("anneal.efi")
+    }
+
+    /// Gives the controller the certificates of the keys, for nodes without any.
+    ///
+    /// # Errors
+    /// When they cannot be copied.
+    pub fn give_keys(&self) -> Result<()> {
+        let to = self.site.controller.config().secure_boot_keys();
+        std::fs::create_dir_all(&to)?;
+        for name in ["PK.crt", "KEK.crt", "db.crt"] {
+            std::fs::copy(self.desk.join(name), to.join(name)).context(name)?;
+        }
+        Ok(())
     }
 
     /// A node with these disks whose firmware has the keys, enrolled and manageable, that boots by virtual media.
@@ -98,7 +114,7 @@ impl SignedSite {
         let keys = SecureBootKeys { platform: key("PK"), exchange: key("KEK"), programs: key("db") };
         let specs = disks.iter().map(|disk| disk.spec.clone()).collect();
         let changed = |spec: &mut lab::node::NodeSpec| {
-            spec.secure_boot = Some(keys);
+            spec.secure_boot = Some(SecureBoot::Keys(keys));
             spec.memory_mib = memory_mib;
             change(spec);
         };
@@ -119,17 +135,38 @@ pub fn console(node: &SiteNode) -> Result<String> {
     Ok(String::from_utf8_lossy(&log).into_owned())
 }
 
-/// The only block of a kind.
-fn block(kind: &str) -> Result<String> {
-    let all = PAGE.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
-    let found: Vec<&str> = all.filter(|(of, _)| *of == kind).map(|(_, block)| block).collect();
-    ensure!(found.len() == 1, "docs/secure-boot.md has {} blocks \"{kind}\"", found.len());
-    Ok(found[0].to_owned())
+/// Waits until it has written these words there.
+///
+/// # Errors
+/// When it does not.
+pub async fn until_said(node: &SiteNode, words: &str) -> Result<()> {
+    let what = format!("the console to say {words:?}");
+    wait::until(&what, LONG, async || Ok(console(node)?.contains(words).then_some(()))).await
 }
 
-/// Run commands there; the first that fails is the error.
-async fn shell(desk: &Path, commands: &str) -> Result<()> {
-    let output = Command::new("/bin/sh").args(["-exc", commands]).current_dir(desk).output().await?;
-    ensure!(output.status.success(), "{commands}: {}", String::from_utf8_lossy(&output.stderr));
+/// Changes a bit in the middle of a program.
+///
+/// # Errors
+/// When there is no such file.
+pub fn flip(program: &Path) -> Result<()> {
+    let mut bytes = std::fs::read(program)?;
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    Ok(std::fs::write(program, bytes)?)
+}
+
+/// Asks for the cleaning of a node whose ramdisk its firmware does not start, and waits until it says so and no agent was heard.
+///
+/// # Errors
+/// When the console does not say these words, or the node gets further.
+pub async fn does_not_boot(controller: &Controller, node: &SiteNode, words: &str) -> Result<()> {
+    ensure!(!console(node)?.contains(words), "a program was refused before");
+    controller.provision(NODE, "provide").await?;
+    until_said(node, words).await?;
+    let waiting = Node::now(controller, NODE).await?;
+    ensure!(waiting.state() == "clean wait", "the node is {}", waiting.state());
+    controller.provision(NODE, "abort").await?;
+    let aborted = Node(controller.node_in(NODE, &["clean failed"], SHORT).await?);
+    ensure!(aborted.anneal()["agent"].is_null(), "an agent was heard: {}", aborted.anneal());
     Ok(())
 }

@@ -36,7 +36,7 @@ impl BootDirectory for Directory {
             ..RamdiskParams::default()
         };
         match ramdisk_cmdline(&params) {
-            Ok(kernel_args) => BootAnswer::Ramdisk { kernel_args, rescue: false },
+            Ok(kernel_args) => BootAnswer::Ramdisk { kernel_args, rescue: false, firmware: Vec::new() },
             Err(_) => BootAnswer::Unknown,
         }
     }
@@ -56,6 +56,7 @@ async fn serve(timeline: &Timeline, image: PathBuf, stop: CancellationToken) -> 
             kernel: image.join("vmlinuz"),
             initramfs: image.join("initramfs"),
             rescue: image.join("rescue"),
+            firmware: None,
             loader_dir: loader_dir.clone(),
             medium: MediumConfig {
                 loader_dir: image.join("medium"),

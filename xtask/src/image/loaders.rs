@@ -22,13 +22,17 @@ const MEDIUM: Loaders = Loaders {
     name: "medium",
     notices: "Licence notices of the boot loaders of boot media\n\n\
 isolinux.bin and ldlinux.c32 are Debian's builds of the Syslinux project, GNU General Public License version 2 or later, and\n\
-linuxx64.efi.stub is Debian's build of systemd's stub, GNU Lesser General Public License 2.1 or later, unmodified. Their sources\n\
-are Debian's source packages \"syslinux\" and \"systemd\" of the versions named below: from any Debian mirror, or permanently from\n\
-https://snapshot.debian.org/.\n\n",
+linuxx64.efi.stub is Debian's build of systemd's stub, GNU Lesser General Public License 2.1 or later. shimx64.efi.signed is\n\
+Debian's build of shim, with Microsoft's signature, 2-clause BSD licence, and gcdx64.efi.signed is Debian's build of GRUB, with\n\
+Debian's signature, GNU General Public License version 3 or later. All are unmodified. Their sources are Debian's source packages\n\
+\"syslinux\", \"systemd\", \"shim\", \"shim-signed\", \"grub2\" and \"grub-efi-amd64-signed\" of the versions named below: from any\n\
+Debian mirror, or permanently from https://snapshot.debian.org/.\n\n",
     packages: &[
         ("isolinux", &["usr/lib/ISOLINUX/isolinux.bin"]),
         ("syslinux-common", &["usr/lib/syslinux/modules/bios/ldlinux.c32"]),
         ("systemd-boot-efi", &["usr/lib/systemd/boot/efi/linuxx64.efi.stub"]),
+        ("shim-signed", &["usr/lib/shim/shimx64.efi.signed"]),
+        ("grub-efi-amd64-signed", &["usr/lib/grub/x86_64-efi-signed/gcdx64.efi.signed"]),
     ],
 };
 

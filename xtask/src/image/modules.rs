@@ -18,6 +18,17 @@ pub struct Selection {
     release: String,
     dir: PathBuf,
     files: BTreeSet<String>,
+    index: Index,
+}
+
+/// A module that is shipped.
+pub struct Module {
+    /// Its name, with underscores.
+    pub name: String,
+    /// Its file, unpacked.
+    pub file: PathBuf,
+    /// The names of all that is loaded with it, its own among them.
+    pub loads: BTreeSet<String>,
 }
 
 /// Copies the chosen modules to a tree of their own and indexes that, so that nothing in the indices
@@ -49,7 +60,7 @@ pub fn select(work: &Path, kernel: &Kernel, list: &str) -> Result<Selection> {
         fs::copy(&from, &to)?;
     }
     depmod(&chosen, &kernel.release)?;
-    Ok(Selection { release: kernel.release.clone(), dir, files })
+    Ok(Selection { release: kernel.release.clone(), dir, files, index })
 }
 
 /// Files of these modules and of all they need, each after what it needs.
@@ -68,6 +79,22 @@ impl Selection {
         self.files.len()
     }
 
+    /// The modules, in the order of their files' names.
+    pub fn modules(&self) -> Result<Vec<Module>> {
+        let module = |file: &String| -> Result<Module> {
+            let name = module_name(file);
+            let loads = self.index.resolve(&[&name])?.iter().map(|file| module_name(file)).collect();
+            Ok(Module { name, file: self.dir.join(file), loads })
+        };
+        self.files.iter().map(module).collect()
+    }
+
+    /// Patterns of devices, each with the name of a module for them.
+    pub fn aliases(&self) -> Result<Vec<(String, String)>> {
+        let file = self.dir.join("modules.alias");
+        Ok(aliases(&fs::read_to_string(&file)?))
+    }
+
     /// Adds the modules and their indices, in the order of their names.
     pub fn add_to(&self, archive: &mut Archive) -> Result<()> {
         let files = self.files.iter().map(String::as_str).chain(INDICES.iter().copied());
@@ -82,6 +109,16 @@ impl Selection {
 
 fn depmod(base: &Path, release: &str) -> Result<()> {
     sh::run(sh::admin_tool("depmod").arg("-b").arg(base).arg(release))
+}
+
+/// Of lines `alias PATTERN MODULE`.
+fn aliases(text: &str) -> Vec<(String, String)> {
+    let alias = |line: &str| {
+        let mut words = line.split_whitespace();
+        (words.next() == Some("alias")).then_some(())?;
+        Some((words.next()?.to_owned(), normal(words.next()?)))
+    };
+    text.lines().filter_map(alias).collect()
 }
 
 /// Names of the list: comments and `[group]` lines left out.
@@ -206,6 +243,13 @@ mod tests {
     fn an_unknown_name_is_an_error_that_names_it() {
         let error = index().resolve(&["nvme", "nmve"]).unwrap_err();
         assert!(error.to_string().contains("nmve"), "{error}");
+    }
+
+    #[test]
+    fn aliases_name_modules_with_underscores() {
+        let text = "# Aliases\nalias pci:v00001077d00001634sv*sd*bc*sc*i* qede\nalias usb:v1d2* usb-storage\nalias x\n";
+        let expected = [("pci:v00001077d00001634sv*sd*bc*sc*i*", "qede"), ("usb:v1d2*", "usb_storage")];
+        assert_eq!(aliases(text), expected.map(|(pattern, module)| (pattern.to_owned(), module.to_owned())));
     }
 
     #[test]

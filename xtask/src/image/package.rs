@@ -65,11 +65,20 @@ impl Lists {
 
     /// Those of another release of Debian, kept below `work`. The system's stay as they are.
     pub fn of_release(work: &Path, release: &str) -> Result<Self> {
-        let dir = work.join(release);
+        Self::of(&work.join(release), release, "main")
+    }
+
+    /// Those of this system's release with what is not free in Debian's sense, kept below `work`.
+    pub fn with_firmware(work: &Path) -> Result<Self> {
+        let release = release(&fs::read_to_string("/etc/os-release")?)?;
+        Self::of(&work.join(format!("{release}-firmware")), &release, "main non-free-firmware")
+    }
+
+    fn of(dir: &Path, release: &str, components: &str) -> Result<Self> {
         fs::create_dir_all(dir.join("lists/partial"))?;
         fs::create_dir_all(dir.join("cache/archives/partial"))?;
         let sources = dir.join("sources.list");
-        fs::write(&sources, format!("deb [signed-by={KEYRING}] {MIRROR} {release} main\n"))?;
+        fs::write(&sources, format!("deb [signed-by={KEYRING}] {MIRROR} {release} {components}\n"))?;
         let dir = dir.display();
         let options = [
             format!("Dir::Etc::sourcelist={}", sources.display()),
@@ -157,6 +166,17 @@ impl Lists {
     }
 }
 
+/// The name of a release of Debian, of `/etc/os-release`.
+fn release(os_release: &str) -> Result<String> {
+    let value = |key: &str| os_release.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+    ensure!(
+        value("ID") == Some("debian"),
+        "firmware is fetched for the kernel of a Debian, and this system is none"
+    );
+    let name = value("VERSION_CODENAME").context("/etc/os-release has no VERSION_CODENAME")?;
+    Ok(name.trim_matches('"').to_owned())
+}
+
 /// What apt would download.
 struct Offer {
     version: String,
@@ -170,5 +190,18 @@ fn single_file(dir: &Path) -> Result<PathBuf> {
     match debs.as_slice() {
         [deb] => Ok(deb.clone()),
         other => bail!("expected one package in {}, found {}", dir.display(), other.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::release;
+
+    #[test]
+    fn the_release_is_named_by_the_system() {
+        let text = "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nVERSION_CODENAME=bookworm\nID=debian\n";
+        assert_eq!(release(text).unwrap(), "bookworm");
+        assert!(release("ID=fedora\nVERSION_CODENAME=x\n").unwrap_err().to_string().contains("Debian"));
+        assert!(release("ID=debian\n").is_err());
     }
 }

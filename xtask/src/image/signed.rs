@@ -39,14 +39,15 @@ impl Signing {
         }))
     }
 
-    /// Makes the signed program of what is in a directory such as `image/out`.
-    pub fn make(&self, from: &Path) -> Result<()> {
+    /// Makes the signed program of what is in a directory such as `image/out`, with these archives behind the initramfs.
+    pub fn make(&self, from: &Path, add_on: &[u8]) -> Result<()> {
         deps::ensure(&[deps::SIGN])?;
         let pins = self.obeys.iter().map(|given| pin(given)).collect::<Result<Vec<_>>>()?;
         let arguments = signed::arguments(&pins, &self.append).context("--obeys, --append")?;
         let [stub, kernel, initramfs] = ["medium/linuxx64.efi.stub", "vmlinuz", "initramfs"]
             .map(|name| fs::read(from.join(name)).context("--from"));
-        let program = signed::program(&stub?, &kernel?, &initramfs?, &arguments)?;
+        let initramfs = [&initramfs?[..], add_on].concat();
+        let program = signed::program(&stub?, &kernel?, &initramfs, &arguments)?;
         let bytes = program.len();
         // Signing adds a few thousand bytes, which are looked at again when the medium is made.
         Template::signed(bytes as u64)?;

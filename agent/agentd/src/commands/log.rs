@@ -8,14 +8,10 @@ use base64::Engine;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::json;
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 /// At most this much of the kernel's ring buffer, newest kept.
 const KERNEL_LOG_BYTES: usize = 512 * 1024;
-
-/// A record of `/dev/kmsg` is at most this long (CONSOLE_EXT_LOG_MAX of the kernel).
-const KMSG_RECORD_BYTES: usize = 8192;
 
 pub(super) const COMMANDS: &[Command] = &[Command::new(
     "log.collect_system_logs",
@@ -69,34 +65,18 @@ fn commands(state: &State) -> CommandList {
     list
 }
 
-/// The kernel's messages through `/dev/kmsg` (Documentation/ABI/testing/dev-kmsg): one record a read,
-/// `priority,sequence,microseconds,flags;text`.
+/// The newest of the kernel's messages.
 fn kernel_log() -> std::io::Result<Vec<u8>> {
-    let mut kmsg = std::fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits())
-        .open("/dev/kmsg")?;
     let mut kept = VecDeque::new();
     let mut total = 0;
-    let mut record = [0; KMSG_RECORD_BYTES];
-    loop {
-        match kmsg.read(&mut record) {
-            Ok(0) => break,
-            Ok(length) => {
-                let line = dmesg_line(&record[..length]);
-                total += line.len();
-                kept.push_back(line);
-                while total > KERNEL_LOG_BYTES {
-                    total -= kept.pop_front().map_or(total, |line: Vec<u8>| line.len());
-                }
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            // EPIPE: the record was overwritten while we read; the next read goes on after the gap.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe || error.kind() == ErrorKind::Interrupted => {
-            }
-            Err(error) => return Err(error),
+    block::kernel_log::read(Path::new("/dev/kmsg"), |record| {
+        let line = dmesg_line(record);
+        total += line.len();
+        kept.push_back(line);
+        while total > KERNEL_LOG_BYTES {
+            total -= kept.pop_front().map_or(total, |line: Vec<u8>| line.len());
         }
-    }
+    })?;
     Ok(kept.into_iter().flatten().collect())
 }
 

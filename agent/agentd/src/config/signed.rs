@@ -49,11 +49,17 @@ impl SignedRamdisk {
         // What it is damaged by stays unsaid: it may be the nonce.
         let brought: OverlayFile = serde_json::from_slice(file).map_err(|_| bad(MEDIUM, "it is damaged"))?;
         let parameters = kernel_parameters(&brought.parameters);
+        Self::ensure_varying(&parameters)?;
+        Ok((parameters, brought.network))
+    }
+
+    /// Of what a medium brings, whichever it is, nothing else is taken.
+    pub(super) fn ensure_varying(parameters: &[(String, String)]) -> Result<(), ConfigError> {
         match parameters.iter().find(|(key, _)| !VARYING.contains(&key.as_str())) {
             Some((key, _)) => {
                 Err(bad(MEDIUM, format!("a signed ramdisk takes no parameter {key:?} from it")))
             }
-            None => Ok((parameters, brought.network)),
+            None => Ok(()),
         }
     }
 

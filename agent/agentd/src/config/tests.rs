@@ -298,6 +298,60 @@ fn a_wrong_callback_url_is_reported_and_the_ramdisk_starts() {
     assert!(ramdisk("ipa-inspection-callback-url=mdns").is_err(), "no URL to post to, no controller to ask");
 }
 
+/// A ramdisk that an Ironic's virtual media booted.
+fn by_virtual_media(line: &str, parameters: &str, network_data: Option<&str>) -> Result<Config, ConfigError> {
+    let environment = Environment {
+        kernel_command_line: line.into(),
+        is_init: true,
+        root_is_initramfs: true,
+        ..Environment::default()
+    };
+    let wanted = environment.virtual_media_wanted().expect("virtual media");
+    assert_eq!(wanted.publisher, None);
+    let network_data = network_data.map(|text| text.as_bytes().to_vec());
+    let media = VirtualMedia { parameters: parameters.to_owned(), network_data };
+    parse(&Environment { virtual_media: Some(media), ..environment })
+}
+
+const BY_IRONIC: &str = "ipa-api-url=http://192.0.2.1:6385 ipa-agent-token=c0ffeec0ffeec0ffeec0ffeec0ffee00 boot_method=vmedia \
+                         BOOTIF=52:54:00:aa:bb:cc";
+
+#[test]
+fn the_drive_of_an_ironic_says_more_than_the_command_line() {
+    let line = "anneal.ramdisk boot_method=vmedia ipa-api-url=http://192.0.2.9";
+    let config = by_virtual_media(line, BY_IRONIC, None).expect("valid");
+    assert_eq!(config.api_urls[0].to_string(), "http://192.0.2.1:6385");
+    assert!(config.agent_token.is_some_and(|token| token.matches("c0ffeec0ffeec0ffeec0ffeec0ffee00")));
+    assert_eq!(config.boot_mac, Some(mac("52:54:00:aa:bb:cc")));
+    assert!(config.network.is_none() && config.ignored.is_empty());
+    assert!(Environment::default().virtual_media_wanted().is_none());
+
+    let data = r#"{"links": [{"id": "l", "type": "phy", "ethernet_mac_address": "52:54:00:aa:bb:cc"}],
+        "networks": [{"id": "n", "link": "l", "network_id": "n", "type": "ipv4", "ip_address": "192.0.2.5/24"}]}"#;
+    let network = by_virtual_media(line, "", Some(data)).expect("valid").network.expect("a network");
+    assert_eq!(network.interfaces[0].mac, "52:54:00:aa:bb:cc");
+    for (bad, named) in [("{", "network_data.json"), (r#"{"links": [], "networks": []}"#, "no network")] {
+        let problem = by_virtual_media(line, "", Some(bad)).expect_err(bad).to_string();
+        assert!(problem.contains(named), "{problem}");
+    }
+}
+
+#[test]
+fn a_signed_ramdisk_takes_from_the_drive_of_an_ironic_what_it_takes_from_any_medium() {
+    let line = format!("anneal.ramdisk boot_method=vmedia anneal.obeys={PIN}");
+    let config = by_virtual_media(&line, "ipa-api-url=https://192.0.2.1:6385", None).expect("valid");
+    assert_eq!(config.trust, Some(Trust::Pins(vec![PIN.parse().unwrap()])));
+    for (parameters, named) in [
+        (BY_IRONIC, "ipa-agent-token"),
+        ("ipa-api-url=https://192.0.2.1:6385 ipa-insecure=1", "ipa-insecure"),
+        ("anneal.obeys=sha256:00", "anneal.obeys"),
+        ("ipa-api-url=http://192.0.2.1:6385", "shows no certificate"),
+    ] {
+        let problem = by_virtual_media(&line, parameters, None).expect_err(named).to_string();
+        assert!(problem.contains(named) && !problem.contains("c0ffee"), "{problem}");
+    }
+}
+
 #[test]
 fn outside_the_ramdisk_the_kernel_command_line_is_not_read() {
     let mut environment = Environment {

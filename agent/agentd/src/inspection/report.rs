@@ -1,5 +1,6 @@
 //! What is posted: the inventory, and what collectors and hardware managers add to it.
 
+use super::nic_firmware;
 use crate::commands;
 use crate::config::Inspection;
 use crate::lldp::{self, Listening, Tlv};
@@ -40,6 +41,9 @@ pub fn collect(inspection: &Inspection, state: &State) -> InspectionReport {
         for interface in &mut inventory.interfaces {
             interface.lldp = neighbours.as_ref().and_then(|heard| heard.get(&interface.name).map(written));
         }
+    }
+    if state.in_ramdisk() {
+        nic_firmware::request(Path::new("/sys/class/net"), &inventory.interfaces);
     }
     let mut collectors = vec![DEFAULT.to_owned()];
     let mut other = Map::new();

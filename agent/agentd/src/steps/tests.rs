@@ -34,6 +34,9 @@ impl HardwareManager for Fake {
             Some("fail") => {
                 Err(StepError::Failed { reason: "no".into(), report: json!({ "disks": ["kept"] }) })
             }
+            Some("after reboot") => {
+                Err(StepError::NeedsReboot { reason: "not yet".into(), checkpoint: json!({ "asked": 5 }) })
+            }
             Some("cancel") => Err(StepError::Cancelled { report: json!({ "disks": [] }) }),
             _ => Ok(StepOutcome::Done(self.name.into())),
         }
@@ -130,6 +133,14 @@ fn results_echo_the_step_and_keep_the_report_of_a_failure() {
     let reboot = execute(&table, &step("reboot")).result.expect("result");
     assert_eq!(reboot["anneal"], json!({ "reboot_requested": true }));
     assert_eq!(reboot["clean_step"], step("reboot"));
+    let not_yet = execute(&table, &step("after reboot"));
+    assert_eq!(not_yet.status, Status::Failed, "a controller that cannot run it again");
+    assert_eq!(not_yet.error.map(|error| error.details), Some("not yet".into()));
+    let added = json!({ "after_reboot": { "asked": 5 } });
+    assert_eq!(
+        not_yet.result,
+        Some(json!({ "clean_result": null, "clean_step": step("after reboot"), "anneal": added }))
+    );
 }
 
 #[test]

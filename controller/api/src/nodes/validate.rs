@@ -57,7 +57,10 @@ async fn with_way(entry: Value, call: &Call, node: &Node) -> Value {
     };
     let reason = match validation::interface(&call.app, node, "boot") {
         Some(way @ (VIRTUAL_MEDIA | HTTP_BOOT)) => match call.app.drivers.boot_medium(node) {
-            Ok(kind) => return json!({"result": true, "reason": identity(way, kind, &tpm)}),
+            Ok(kind) => {
+                let firmware = firmware(kind, call.app.settings.add_on_firmware);
+                return json!({"result": true, "reason": format!("{}{firmware}", identity(way, kind, &tpm))});
+            }
             Err(reason) => return json!({"result": false, "reason": reason}),
         },
         Some(IPXE | HTTP_IPXE) => {
@@ -75,6 +78,12 @@ async fn with_way(entry: Value, call: &Call, node: &Node) -> Value {
 async fn tpm(call: &Call, node: &Node) -> Result<String, String> {
     let required = boot_proof::is_required(&node.driver_info, call.app.settings.require_tpm)?;
     let by_medium = matches!(validation::interface(&call.app, node, "boot"), Some(VIRTUAL_MEDIA | HTTP_BOOT));
+    if required && by_medium && call.app.drivers.boot_medium(node) == Ok(BootMediumKind::Shim) {
+        return Err(format!(
+            "{REQUIRE_TPM} is set, and what a boot through a shim measures is not compared: a TPM proves the boot of a signed ramdisk \
+             (boot.signed_uki)"
+        ));
+    }
     let predicted = match by_medium {
         true => call.app.drivers.signed_ramdisk().await,
         false => Err(format!("that is done for the boot interfaces {VIRTUAL_MEDIA} and {HTTP_BOOT} alone")),
@@ -111,6 +120,19 @@ fn identity(way: &str, kind: BootMediumKind, tpm: &str) -> String {
         BootMediumKind::Signed => format!(
             "{nonce}. The ramdisk is signed and obeys this controller; a firmware with Secure Boot on starts no changed one. {tpm}"
         ),
+        BootMediumKind::Shim => format!(
+            "{nonce}. A firmware with Secure Boot on starts signed loaders and a signed kernel alone (Debian's shim, GRUB and kernel); \
+             initramfs and kernel command line are not signed, and no TPM proves them"
+        ),
+    }
+}
+
+/// What of the add-on firmware a boot medium does not carry.
+fn firmware(kind: BootMediumKind, configured: bool) -> &'static str {
+    if kind == BootMediumKind::Signed && configured {
+        ". Add-on firmware (boot.firmware_dir) is not sent: a signed ramdisk has what was signed with it"
+    } else {
+        ""
     }
 }
 

@@ -201,6 +201,7 @@ impl DriverQueries for KeptDrivers {
         match node.extra.get("medium").and_then(Value::as_str) {
             Some("none") => Err("no loaders".to_owned()),
             Some("signed") => Ok(BootMediumKind::Signed),
+            Some("shim") => Ok(BootMediumKind::Shim),
             _ => Ok(BootMediumKind::Unsigned),
         }
     }

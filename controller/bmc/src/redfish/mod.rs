@@ -14,6 +14,7 @@ mod inspect;
 mod inventory;
 mod media;
 mod resolver;
+mod secure_boot_keys;
 mod system;
 mod tls;
 
@@ -35,6 +36,7 @@ use client::{Client, Reply};
 use config::Config;
 pub(crate) use config::{NAME, PROPERTIES, host};
 pub(crate) use inspect::inspect;
+pub(crate) use secure_boot_keys::SECURE_BOOT_STEPS;
 use system::{Reset, TaskProgress};
 
 const SYSTEMS: &str = "/redfish/v1/Systems";

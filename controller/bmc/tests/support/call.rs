@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bmc::{BmcError, Builtin, Drivers, StepCall, StepEnd};
+use bmc::{BmcError, Builtin, Drivers, Settings, StepCall, StepEnd};
 use model::StepKind;
 use serde_json::{Map, Value, json};
 
@@ -14,17 +14,20 @@ pub struct Node {
     pub driver_info: Map<String, Value>,
     pub interfaces: BTreeMap<String, String>,
     pub uuid: &'static str,
+    pub settings: Settings,
 }
 
 impl Node {
     pub fn fake(uuid: &'static str) -> Self {
-        Self { driver: "fake-hardware", driver_info: Map::new(), interfaces: BTreeMap::new(), uuid }
+        let (driver_info, interfaces) = (Map::new(), BTreeMap::new());
+        Self { driver: "fake-hardware", driver_info, interfaces, uuid, settings: Settings::default() }
     }
 
     pub fn redfish(address: &str, system: &str) -> Self {
         let info = json!({"redfish_address": address, "redfish_system_id": system});
         let driver_info = info.as_object().unwrap().clone();
-        Self { driver: "redfish", driver_info, interfaces: BTreeMap::new(), uuid: "n1" }
+        let (interfaces, settings) = (BTreeMap::new(), Settings::default());
+        Self { driver: "redfish", driver_info, interfaces, uuid: "n1", settings }
     }
 
     pub fn with(mut self, interface: &str, name: &str) -> Self {
@@ -54,7 +57,7 @@ impl Node {
             command_id,
             polling,
         };
-        Builtin::default().run_step(&call).await
+        Builtin::new(self.settings.clone()).run_step(&call).await
     }
 
     pub async fn run(&self, kind: StepKind, label: &str, args: Value) -> Result<StepEnd, BmcError> {

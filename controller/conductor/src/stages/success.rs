@@ -4,6 +4,7 @@ use super::fail;
 use super::transition::at_work;
 use super::view::View;
 use crate::decision::Change;
+use agent_protocol::step::StepAddition;
 use model::history::{EventKind, Severity};
 use model::image::{PREPARE_INSTANCE_BOOT, WRITE_IMAGE, is_step};
 use model::raid;
@@ -25,8 +26,10 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
         true => able.deploys_with_agent(),
         false => able.agent,
     });
+    // The catalogue says it of every run of a step, the agent of this one.
+    let reboots = step.step.reboot_requested || StepAddition::of(&result).reboot_requested;
     let from_disk = is_step(&step.step, PREPARE_INSTANCE_BOOT);
-    let next = match (step.step.reboot_requested, agent && !view.run.disable_ramdisk) {
+    let next = match (reboots, agent && !view.run.disable_ramdisk) {
         (false, _) if from_disk => Cursor::RestoreBootDevice,
         (false, _) => Cursor::NextStep,
         (true, true) => Cursor::PowerOff,
@@ -56,7 +59,7 @@ pub(super) fn succeeded(view: &View, command_id: String, result: Value) -> Chang
     change.node.last_error = None;
     let text = format!("step {} succeeded", step.label());
     change.events.push(event(EventKind::Step, Severity::Info, text, now));
-    if step.step.reboot_requested {
+    if reboots {
         at_work(&mut change, "the step asked for a reboot", now);
     }
     change

@@ -1,7 +1,8 @@
 //! The section `[boot]`.
 
 use agent_protocol::boot_medium::{MOST_SERVERS, is_time_server};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use boot::firmware::FirmwareDir;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ pub struct Boot {
     pub kernel: PathBuf,
     pub initramfs: PathBuf,
     pub rescue: PathBuf,
+    pub firmware_dir: PathBuf,
     pub medium_loader_dir: PathBuf,
     pub signed_uki: PathBuf,
     pub require_tpm: bool,
@@ -59,6 +61,7 @@ impl Default for Boot {
             kernel: "/usr/share/anneal/vmlinuz".into(),
             initramfs: "/usr/share/anneal/initramfs".into(),
             rescue: "/usr/share/anneal/rescue".into(),
+            firmware_dir: PathBuf::new(),
             medium_loader_dir: "/usr/share/anneal/medium".into(),
             signed_uki: PathBuf::new(),
             require_tpm: false,
@@ -99,6 +102,11 @@ impl Boot {
     /// The signed program of boot media, where they carry one.
     pub fn signed_uki(&self) -> Option<&Path> {
         Some(self.signed_uki.as_path()).filter(|path| !path.as_os_str().is_empty())
+    }
+
+    /// The add-on firmware, where there is any.
+    pub fn firmware_dir(&self) -> Option<FirmwareDir> {
+        Some(&self.firmware_dir).filter(|path| !path.as_os_str().is_empty()).map(FirmwareDir::new)
     }
 
     /// What a TPM proves is the boot of the signed ramdisk.
@@ -176,6 +184,9 @@ impl Boot {
                 "boot.{name} {} is not a file; `cargo xtask image` makes it",
                 file.display()
             );
+        }
+        if let Some(firmware) = self.firmware_dir() {
+            firmware.check().context("boot.firmware_dir (`cargo xtask image --firmware` makes it)")?;
         }
         if self.dhcp != DhcpMode::Off || self.dhcpv6 {
             ensure!(!self.interface.is_empty(), "boot.interface is needed for boot.dhcp and boot.dhcpv6");

@@ -37,6 +37,7 @@ async fn directory(kind: RunKind, agent: &str, lease: Option<[u8; 4]>) -> (Direc
         hellos: api::Rates::new(api::RequestRate { per_s: 1, burst: 3 }),
         remarks: Remarks::default(),
         discovery: None,
+        firmware: FirmwareChoices::of(&crate::config::Boot::default()),
     };
     (directory, node, mac, nonce)
 }
@@ -161,14 +162,23 @@ async fn with_medium() -> (Directory, Uuid, Mac, String) {
 
 /// The same with this boot interface, and a lease.
 async fn with_medium_by(interface: &str, lease: Option<[u8; 4]>) -> (Directory, Uuid, Mac, String) {
-    let (directory, node, mac, nonce) = directory(RunKind::Inspect, "anneal", lease).await;
+    with_medium_of("anneal", interface, lease).await
+}
+
+/// The same with this agent.
+async fn with_medium_of(
+    agent: &str,
+    interface: &str,
+    lease: Option<[u8; 4]>,
+) -> (Directory, Uuid, Mac, String) {
+    let (directory, node, mac, nonce) = directory(RunKind::Inspect, agent, lease).await;
     let mut stored = directory.store.node(node).await.unwrap();
     stored.driver = "redfish".to_owned();
     stored.driver_info.insert("redfish_address".to_owned(), json!("https://10.7.0.9"));
     stored.interfaces.insert("boot_interface".into(), interface.into());
     stored.medium_inserted = true;
     directory.store.update_node(stored, Vec::new(), None).await.unwrap();
-    let name = boot_medium::file_name(node, &BootNonce::shown(&nonce));
+    let name = boot_medium::file_name(node, &BootNonce::shown(&nonce), MediumFormat::Image);
     (directory, node, mac, name)
 }
 
@@ -193,13 +203,45 @@ async fn only_the_bmc_reads_the_medium_and_the_history_names_others() {
 
     for _ in 0..2 {
         let answer = reads(&directory, &name, BMC).await;
-        assert!(matches!(answer, MediumAnswer::Medium { rescue: false, .. }), "{answer:?}");
+        let MediumAnswer::Medium { content, .. } = &answer else { panic!("{answer:?}") };
+        assert_eq!(*content, Content::default());
     }
     let contact = directory.store.contact(node).await.unwrap();
     let boot = contact.boot.unwrap();
     assert_eq!(boot.medium_read_by, Some(BMC.into()));
     assert!(boot.fetched_from.is_none() && boot.macs.is_empty() && contact.rival.is_none());
     assert_eq!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Wait, "no nonce by the network");
+}
+
+#[tokio::test]
+async fn a_node_with_secure_boot_gets_a_medium_with_a_shim() {
+    let (directory, node, _, name) = with_medium().await;
+    for (capabilities, expected) in [("boot_mode:uefi", false), ("boot_mode:uefi,secure_boot:true", true)] {
+        let mut stored = directory.store.node(node).await.unwrap();
+        stored.properties.insert("capabilities".to_owned(), json!(capabilities));
+        directory.store.update_node(stored, Vec::new(), None).await.unwrap();
+        let answer = reads(&directory, &name, BMC).await;
+        let MediumAnswer::Medium { content, .. } = &answer else { panic!("{answer:?}") };
+        assert_eq!(content.through_shim, expected, "{capabilities}");
+    }
+}
+
+#[tokio::test]
+async fn the_medium_of_ironic_python_agent_has_its_parameters_as_a_text() {
+    for (agent, is_text) in [("anneal", false), ("ironic-python-agent", true)] {
+        let (directory, node, _, name) = with_medium_of(agent, boot_medium::VIRTUAL_MEDIA, None).await;
+        let MediumAnswer::Medium { overlay, .. } = reads(&directory, &name, BMC).await else {
+            panic!("no medium for {agent}")
+        };
+        let nonce = directory.store.contact(node).await.unwrap().boot.unwrap().nonce;
+        let url = format!("https://10.9.0.1:6385/boot-nonce/{}", nonce.expose());
+        let expected = format!(
+            "ipa-api-url={url} anneal.pin=sha256:{} ipa-inspection-callback-url={url}/v1/continue_inspection",
+            "01".repeat(32)
+        );
+        let text = Overlay::for_ironic_python_agent(&expected).unwrap();
+        assert_eq!(overlay == text, is_text, "{agent}");
+    }
 }
 
 /// By HTTP boot the medium is the secret of the boot, as a script is: for the lease, or the first address that asks.
@@ -212,9 +254,15 @@ async fn one_firmware_reads_the_medium_of_http_boot() {
     assert_eq!(leased.medium(&name, None).await, MediumAnswer::NotThere);
     let contact = leased.store.contact(node).await.unwrap();
     assert!(contact.rival.is_none() && contact.boot.unwrap().fetched_from.is_none(), "no claim");
-    for _ in 0..2 {
-        assert!(matches!(reads(&leased, &name, NODE).await, MediumAnswer::Medium { .. }));
+    let program = name.replace(".iso", ".efi");
+    for (name, alone) in [(&name, false), (&program, true), (&name, false)] {
+        let answer = reads(&leased, name, NODE).await;
+        assert!(
+            matches!(answer, MediumAnswer::Medium { program_alone, .. } if program_alone == alone),
+            "{answer:?}"
+        );
     }
+    assert_eq!(reads(&leased, &program, STRANGER).await, MediumAnswer::NotThere);
     assert_eq!(leased.boot_for(mac, NODE.into()).await, BootAnswer::Wait, "no script besides");
 
     let (free, node, _, name) = with_medium_by(boot_medium::HTTP_BOOT, None).await;
@@ -230,7 +278,7 @@ async fn one_firmware_reads_the_medium_of_http_boot() {
 #[tokio::test]
 async fn a_medium_is_there_for_its_boot_alone() {
     let (directory, node, _, name) = with_medium().await;
-    let old = boot_medium::file_name(node, &BootNonce::fresh());
+    let old = boot_medium::file_name(node, &BootNonce::fresh(), MediumFormat::Image);
     let other = name.replacen(&node.to_string(), &Uuid::new_v4().to_string(), 1);
     for wrong in [old.as_str(), other.as_str(), "", "anneal-", &name[..name.len() - 1]] {
         assert_eq!(reads(&directory, wrong, BMC).await, MediumAnswer::NotThere, "{wrong}");
@@ -301,4 +349,45 @@ async fn another_address_than_the_lease_gets_no_script_and_is_no_claim() {
     assert!(matches!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Ramdisk { .. }));
     assert_eq!(directory.boot_for(mac, STRANGER.into()).await, BootAnswer::Wait);
     assert_eq!(directory.store.contact(node).await.unwrap().rival, None);
+}
+
+/// A directory of add-on firmware whose only archive is for all machines of which nothing is known.
+fn firmware(dir: &std::path::Path) -> FirmwareChoices {
+    let index = json!({"pieces": [{"module": "qed", "file": "qed.cpio.zst", "bytes": 1, "modaliases": []}]});
+    std::fs::write(dir.join("index.json"), index.to_string()).unwrap();
+    std::fs::write(dir.join("qed.cpio.zst"), "x").unwrap();
+    FirmwareChoices::of(&crate::config::Boot { firmware_dir: dir.into(), ..Default::default() })
+}
+
+#[tokio::test]
+async fn scripts_and_media_carry_add_on_firmware_and_the_history_says_why_one_does_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut by_script, _, mac, _) = directory(RunKind::AutomatedClean, "anneal", None).await;
+    by_script.firmware = firmware(dir.path());
+    let answer = by_script.boot_for(mac, NODE.into()).await;
+    assert!(
+        matches!(&answer, BootAnswer::Ramdisk { firmware, .. } if *firmware == ["qed.cpio.zst"]),
+        "{answer:?}"
+    );
+    let (mut by_medium, node, _, name) = with_medium().await;
+    by_medium.firmware = firmware(dir.path());
+    std::fs::remove_file(dir.path().join("qed.cpio.zst")).unwrap();
+    for _ in 0..2 {
+        let answer = reads(&by_medium, &name, BMC).await;
+        assert!(
+            matches!(&answer, MediumAnswer::Medium { content, .. } if content.firmware.is_empty()),
+            "{answer:?}"
+        );
+    }
+    let says = |event: &model::Event| {
+        event.text.contains("without add-on firmware") && event.text.contains("qed.cpio.zst")
+    };
+    let history = by_medium.store.history(node).await.unwrap();
+    assert_eq!(history.iter().filter(|event| says(event)).count(), 1, "{history:?}");
+    std::fs::write(dir.path().join("qed.cpio.zst"), "x").unwrap();
+    let answer = reads(&by_medium, &name, BMC).await;
+    assert!(
+        matches!(&answer, MediumAnswer::Medium { content, .. } if content.firmware == ["qed.cpio.zst"]),
+        "{answer:?}"
+    );
 }

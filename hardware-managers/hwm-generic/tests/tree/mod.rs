@@ -47,6 +47,13 @@ impl Tree {
         self.0.path().join("sys")
     }
 
+    /// What `/dev/kmsg` returns.
+    pub fn write_kernel_log(&self, records: &str) {
+        let dev = self.0.path().join("dev");
+        fs::create_dir_all(&dev).unwrap();
+        fs::write(dev.join("kmsg"), records).unwrap();
+    }
+
     pub fn manager(&self) -> GenericHardwareManager {
         self.manager_of(Filter::Only(Vec::new()))
     }

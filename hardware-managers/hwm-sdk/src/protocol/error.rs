@@ -99,6 +99,7 @@ impl From<StepError> for RpcError {
             StepError::Cancelled { report } => (Code::Cancelled, Some(json!({"report": report}))),
             StepError::Declined { .. } => (Code::Declined, None),
             StepError::Failed { report, .. } => (Code::Failed, Some(json!({"report": report}))),
+            StepError::NeedsReboot { .. } => (Code::Failed, Some(json!({"report": null}))),
         };
         Self { data, ..Self::new(code, message) }
     }

@@ -1,5 +1,5 @@
 //! Virtual media (DSP0268, `VirtualMedia` v1.6). The BMC reads the image itself, from its own address, by HEAD and ranges, as
-//! real ones do, and shows it to the machine as a CD drive. What real BMCs do differently from each other is data.
+//! real ones do, and shows it to the machine as a CD drive or as a USB stick. What real BMCs do differently from each other is data.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -70,6 +70,16 @@ impl DriveQuirks {
     #[must_use]
     pub fn cd(id: &'static str) -> Self {
         Self { id, types: &["CD", "DVD"], takes_no_url: false, foreign: None }
+    }
+
+    /// An empty drive that shows its medium as a USB stick.
+    #[must_use]
+    pub fn stick(id: &'static str) -> Self {
+        Self { types: &["USBStick"], ..Self::cd(id) }
+    }
+
+    fn is_stick(&self) -> bool {
+        self.types == ["USBStick"]
     }
 }
 
@@ -288,10 +298,11 @@ async fn put_in(bmc: &Bmc, id: &str, body: &Value) -> Response {
     if bmc.media.with(drive.id, |inside| inside.image.is_some()) {
         return error(StatusCode::CONFLICT, "ResourceInUse", "a medium is inserted");
     }
-    let file = bmc.machine.spec().dir.join("virtual-media.iso");
+    let name = if drive.is_stick() { "virtual-stick.img" } else { "virtual-media.iso" };
+    let file = bmc.machine.spec().dir.join(name);
     match fetch(url, bmc.media.address, &file).await {
         Ok(()) => {
-            if let Err(cause) = bmc.machine.insert_cd(Some(file)).await {
+            if let Err(cause) = show_to_machine(bmc, drive, Some(file)).await {
                 return error(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &format!("{cause:#}"));
             }
         }
@@ -305,13 +316,20 @@ async fn put_in(bmc: &Bmc, id: &str, body: &Value) -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
 
+async fn show_to_machine(bmc: &Bmc, drive: &DriveQuirks, image: Option<PathBuf>) -> Result<()> {
+    match drive.is_stick() {
+        true => bmc.machine.insert_stick(image).await,
+        false => bmc.machine.insert_cd(image).await,
+    }
+}
+
 async fn take_out(bmc: &Bmc, id: &str) -> Response {
     let Some(drive) = bmc.media.drive(id) else { return no_drive() };
     let was_in = bmc.media.with(drive.id, |inside| inside.image.is_some() && inside.lingers == 0);
     if !was_in {
         return error(StatusCode::CONFLICT, "GeneralError", "nothing is inserted");
     }
-    if let Err(cause) = bmc.machine.insert_cd(None).await {
+    if let Err(cause) = show_to_machine(bmc, drive, None).await {
         return error(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &format!("{cause:#}"));
     }
     let lingers = bmc.media.quirks.lingers;
@@ -324,6 +342,8 @@ async fn take_out(bmc: &Bmc, id: &str) -> Response {
 
 /// Reads the image from this address of ours into a file: its length by HEAD, then ranges.
 pub async fn fetch(url: &str, from: IpAddr, file: &Path) -> Result<()> {
+    // The workspace's reqwest has TLS without a provider chosen; a second choice is refused and does not matter.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder().local_address(from).timeout(FETCH).build()?;
     let head = client.head(url).send().await?.error_for_status()?;
     let length =

@@ -82,6 +82,9 @@ async fn document(bmc: &Bmc) -> Value {
     if uefi {
         document["Boot"]["HttpBootUri"] = json!(bmc.machine.http_url().await.unwrap_or_default());
     }
+    if spec.secure_boot.is_some() {
+        document["SecureBoot"] = json!({"@odata.id": super::secure_boot::PATH});
+    }
     if !bmc.media.quirks.below_manager {
         document["VirtualMedia"] = json!({"@odata.id": bmc.media.quirks.collection()});
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -24,17 +24,20 @@ const SETTINGS: &str = "\
 [DEFAULT]
 my_ip = @ADDRESS@
 enabled_hardware_types = redfish
-enabled_boot_interfaces = ipxe
+enabled_boot_interfaces = ipxe,redfish-virtual-media
 enabled_management_interfaces = redfish
 enabled_power_interfaces = redfish
+isolinux_bin = @IMAGE@/medium/isolinux.bin
+ldlinux_c32 = @IMAGE@/medium/ldlinux.c32
 [api]
 host_ip = 0.0.0.0
 public_endpoint = http://@ADDRESS@:@PORT@
 [conductor]
-file_url_allowed_paths = @IMAGE@
+file_url_allowed_paths = @IMAGE@,@SHARE@
 [deploy]
 http_url = http://@ADDRESS@:@FILES@
 http_root = @DIR@/state/http
+iso_master_path = @DIR@/state/isos
 erase_devices_priority = 20
 erase_devices_metadata_priority = 0
 [service_catalog]
@@ -56,8 +59,9 @@ impl Ironic {
     pub fn start(dir: &Path, bridge: &str, address: Ipv4Addr) -> Result<Self> {
         let files = dir.join("ironic/state/http");
         fs::create_dir_all(&files)?;
-        let mut http = Command::new("python3");
-        http.args(["-m", "http.server", &FILES.to_string(), "--bind", &address.to_string(), "--directory"]);
+        // It serves ranges, which a BMC asks for.
+        let mut http = Command::new("busybox");
+        http.args(["httpd", "-f", "-v", "-p", &format!("{address}:{FILES}"), "-h"]);
         let served = Daemon::start(http.arg(&files), &dir.join("files.log"))?;
         wait_until("the boot files are served", START, || Ok(TcpStream::connect((address, FILES)).is_ok()))?;
         let [a, b, c, _] = address.octets();
@@ -80,6 +84,7 @@ impl Ironic {
         let settings = SETTINGS
             .replace("@ADDRESS@", &address.to_string())
             .replace("@FILES@", &FILES.to_string())
+            .replace("@SHARE@", &share(dir).display().to_string())
             .replace("@IMAGE@", &binaries::image_dir()?.canonicalize()?.display().to_string());
         let peers = Peers::install(&peers()?, &[IRONIC])?;
         let service = Service::start(&peers, dir, &settings, |endpoint| {
@@ -116,6 +121,11 @@ impl Ironic {
     pub fn ask(&self, words: &[&str]) -> Result<Value> {
         ask(&self.service.endpoint, words)
     }
+}
+
+/// Where an operator of the Ironic below `dir` puts images.
+pub fn share(dir: &Path) -> PathBuf {
+    dir.join("share")
 }
 
 fn ask(endpoint: &str, words: &[&str]) -> Result<Value> {

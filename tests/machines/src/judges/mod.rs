@@ -11,7 +11,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 /// Where other people's programs are installed, below the target directory.
-fn peers() -> Result<PathBuf> {
+///
+/// # Errors
+/// This program is below none.
+pub fn peers() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     let target = this.ancestors().find(|dir| dir.join("CACHEDIR.TAG").is_file());
     Ok(target.context("no target directory above this program")?.join("peers"))

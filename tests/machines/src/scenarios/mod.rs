@@ -1,5 +1,6 @@
 //! One story a file.
 
+mod add_on_firmware;
 mod apparent_configuration;
 mod bad_images;
 mod behind_proxy;
@@ -26,8 +27,10 @@ mod hostile_bundles;
 mod http_boot;
 mod http_boot_dhcp;
 mod inspect_in_band;
+mod ipa_media;
 mod ipmi_sim;
 mod ironic_deploys;
+mod ironic_media;
 mod layered;
 mod locked_drive;
 mod lvm_md_node;
@@ -42,6 +45,8 @@ mod replace_ipa;
 mod rescue_login;
 pub mod resumed;
 mod secure_boot;
+mod secure_boot_enrolled;
+mod shim;
 mod sushy;
 mod tpm;
 mod tutorial;
@@ -76,6 +81,7 @@ static ALL: &[Scenario] = &[
     ("deployed", deployed::ABOUT, |stage| Box::pin(deployed::story(stage))),
     ("deployed_uefi", deployed_uefi::ABOUT, |stage| Box::pin(deployed_uefi::story(stage))),
     ("ironic_deploys_uefi", ironic_deploys::UEFI, |stage| Box::pin(ironic_deploys::by_uefi(stage))),
+    ("ironic_iso", ironic_media::ISO, |stage| Box::pin(ironic_media::from_ready_iso(stage))),
     ("rescue_login", rescue_login::ABOUT, |stage| Box::pin(rescue_login::story(stage))),
     ("drives", drives::ABOUT, |stage| Box::pin(drives::story(stage))),
     ("locked_drive", locked_drive::ABOUT, |stage| Box::pin(locked_drive::story(stage))),

@@ -9,12 +9,11 @@ use lab::disk::Bus;
 use lab::machine::Lasting;
 use lab::node::Boot;
 use lab::redfish::media::fetch;
-use lab::site::{ADDRESS, SiteNode};
+use lab::site::ADDRESS;
 use lab::wait;
 
-use crate::node::Node;
-use crate::secure_boot::{LOCKED_DOWN, SignedSite, console};
-use crate::stage::{LONG, NO_METADATA, NODE, SHORT, Stage, cleaned};
+use crate::secure_boot::{LOCKED_DOWN, SignedSite, console, does_not_boot, flip, until_said};
+use crate::stage::{NO_METADATA, NODE, SHORT, Stage, cleaned};
 
 pub const ABOUT: &str =
     "Secure Boot with own keys: cleaned; a changed byte does not boot; a foreign controller is not obeyed";
@@ -60,23 +59,10 @@ pub async fn story(stage: Stage) -> Result<()> {
     ensure!(!log.contains("rejected a lookup"), "the ramdisk asked a controller that it does not obey");
 
     // One byte, in the middle of the program: in its initramfs.
-    ensure!(!console(&node)?.contains("Access Denied"), "a program was refused before");
     flip(&signed.program())?;
     controller.provision(NODE, "manage").await?;
     controller.node_in(NODE, &["manageable"], SHORT).await?;
-    controller.provision(NODE, "provide").await?;
-    until_said(&node, "Access Denied").await?;
-    let waiting = Node::now(controller, NODE).await?;
-    ensure!(waiting.state() == "clean wait", "the node is {}", waiting.state());
-    controller.provision(NODE, "abort").await?;
-    let aborted = Node(controller.node_in(NODE, &["clean failed"], SHORT).await?);
-    ensure!(aborted.anneal()["agent"].is_null(), "an agent was heard: {}", aborted.anneal());
-    Ok(())
-}
-
-async fn until_said(node: &SiteNode, words: &str) -> Result<()> {
-    let what = format!("the console to say {words:?}");
-    wait::until(&what, LONG, async || Ok(console(node)?.contains(words).then_some(()))).await
+    does_not_boot(controller, &node, "Access Denied").await
 }
 
 /// Another fingerprint on a medium. What is signed has the list of controllers under another name.
@@ -87,11 +73,4 @@ fn rename_controller(medium: &Path) -> Result<()> {
         *digit = if *digit == b'0' { b'1' } else { b'0' };
     }
     Ok(std::fs::write(medium, bytes)?)
-}
-
-fn flip(program: &Path) -> Result<()> {
-    let mut bytes = std::fs::read(program)?;
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    Ok(std::fs::write(program, bytes)?)
 }

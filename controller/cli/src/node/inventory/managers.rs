@@ -5,7 +5,7 @@ use crate::output::{bytes, cell};
 use serde_json::Value;
 
 /// Members of `extra` that have sections of their own.
-const KNOWN: [&str; 4] = ["bmc", "efi", "pci_devices", "tpm"];
+const KNOWN: [&str; 5] = ["bmc", "efi", "missing_firmware", "pci_devices", "tpm"];
 
 /// Sections in the order that people read them.
 pub fn sections(plugin_data: &Value) -> Vec<Section> {
@@ -44,6 +44,10 @@ pub fn sections(plugin_data: &Value) -> Vec<Section> {
         Section::new(
             &["PCI", "CLASS", "ID", "NUMA", "DRIVER", "BY"],
             others.into_iter().map(without_code).collect(),
+        ),
+        Section::new(
+            &["LACKS FIRMWARE", "DRIVER", "FILES", "BY"],
+            of("/extra/missing_firmware", missing_firmware),
         ),
         Section::new(&["FIRMWARE", "VERSION", "BY"], of("/firmware", firmware)),
         Section::new(&["BIOS SETTING", "VALUE", "CAN BE", "BY"], of("/bios_settings", setting)),
@@ -136,6 +140,11 @@ fn computes(class: &str) -> bool {
 fn without_code(mut row: Vec<String>) -> Vec<String> {
     row.remove(1);
     row
+}
+
+fn missing_firmware(item: &Value) -> Vec<String> {
+    let files: Vec<String> = items(&item["firmware"]).into_iter().map(cell).collect();
+    [cells(item, &["address", "driver"]), vec![files.join(" ")]].concat()
 }
 
 fn firmware(item: &Value) -> Vec<String> {

@@ -38,6 +38,16 @@ pub(super) fn by_power_loss(view: &View) -> Change {
     interrupted(view, "the node lost power", Cursor::PowerOff)
 }
 
+/// The step has done its part, and can be judged only after a reboot, with this checkpoint.
+pub(super) fn by_request(view: &View, why: &str, checkpoint: Value) -> Change {
+    let what = format!("the step asked for a reboot ({why})");
+    let mut change = interrupted(view, &what, Cursor::PowerOff);
+    if let Some(run) = &mut change.node.run {
+        run.keep_checkpoint(checkpoint);
+    }
+    change
+}
+
 /// Run the step again from `cursor` on, or fail it.
 fn interrupted(view: &View, what: &str, cursor: Cursor) -> Change {
     let Some(step) = view.run.current() else {

@@ -1,14 +1,16 @@
 //! A command that has ended: its report is checked, then its result is stored.
 
-use super::{erase_report, evidence, watch};
+use super::{erase_report, evidence, interruption, watch};
+use crate::agents;
 use crate::decision::Change;
 use crate::issuer::Proof;
 use crate::stages::erase_step::EraseStep;
 use crate::stages::success::succeeded;
 use crate::stages::view::View;
 use crate::stages::{fail, replan};
-use agent_protocol::command::{CommandError, CommandStatus, Status};
+use agent_protocol::command::{CHECKPOINT_MAX, CommandError, CommandStatus, Status};
 use agent_protocol::record::{EraseReport, Outcome as DiskOutcome};
+use agent_protocol::step::StepAddition;
 use certificate::Finding;
 use model::image::{ImageRequest, WRITE_IMAGE, is_step};
 use model::{StepKind, StepResult, storage};
@@ -51,6 +53,10 @@ pub(super) fn reported(view: &View, mut status: CommandStatus) -> Change {
             }
         }
         Status::Failed => {
+            if let Some(checkpoint) = after_reboot(view, &result) {
+                let error = status.command_error.map(|error| error.details).unwrap_or_default();
+                return interruption::by_request(view, &shown(view, error), checkpoint);
+            }
             let evidence = evidence::take(view, false, &mut result);
             let mut error = status.command_error;
             if let (Some(error), Err(refused)) = (&mut error, &evidence) {
@@ -59,6 +65,15 @@ pub(super) fn reported(view: &View, mut status: CommandStatus) -> Change {
             Change { evidence: evidence.ok().flatten(), ..failed(view, error, result) }
         }
     }
+}
+
+/// With what the step wants to run again after a reboot. A step that is to stop is not run again.
+fn after_reboot(view: &View, result: &Value) -> Option<Value> {
+    let stops = view.run.abort || view.run.hung.is_some();
+    let resumes = agents::of(&view.snapshot.contact).can_resume();
+    StepAddition::of(result)
+        .after_reboot
+        .filter(|checkpoint| !stops && resumes && checkpoint.to_string().len() <= CHECKPOINT_MAX)
 }
 
 /// The result without the arguments that it repeats: ironic-python-agent returns the step with them, and those of
@@ -78,6 +93,11 @@ fn masked(view: &View, text: String) -> String {
         Ok(image) if view.run.kind.steps() == Some(StepKind::Deploy) => image.masked(&text),
         _ => text,
     }
+}
+
+/// An agent's text, as it is stored.
+fn shown(view: &View, text: String) -> String {
+    masked(view, text).chars().take(ERROR_MAX).collect()
 }
 
 /// What a step that succeeded has proven: the finding stands with its result, and the disks of an erase are those that the
@@ -101,7 +121,7 @@ fn failed(view: &View, error: Option<CommandError>, result: Value) -> Change {
         Some(error) if error.details.is_empty() => error.message,
         Some(error) => error.details,
     };
-    let text: String = masked(view, text).chars().take(ERROR_MAX).collect();
+    let text = shown(view, text);
     match (&view.run.hung, view.run.abort) {
         (_, true) if stopped => fail::aborted_with(view, result),
         (Some(hung), _) if stopped => fail::step_failed(view, hung, result),
