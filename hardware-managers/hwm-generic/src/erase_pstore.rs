@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Runs work while the firmware's variables can be written. The error says why they cannot be; the work has not run then.
-pub type EfiVariableAccess = fn(&mut dyn FnMut()) -> Result<(), String>;
+pub type EfiVariableWriter = fn(&mut dyn FnMut()) -> Result<(), String>;
 
 /// Names in an error; the others are counted.
 const NAMED: usize = 3;
@@ -27,7 +27,7 @@ pub(crate) fn is_offered(sys: &Path) -> bool {
 ///
 /// # Errors
 /// A record stays, or the places cannot be read.
-pub(crate) fn run(sys: &Path, with_writable: EfiVariableAccess) -> Result<StepOutcome, StepError> {
+pub(crate) fn run(sys: &Path, with_writable: EfiVariableWriter) -> Result<StepOutcome, StepError> {
     let failed = |reason: String| StepError::Failed { reason, report: Value::Null };
     let unread = |error: io::Error| failed(format!("the records of crashes cannot be listed: {error}"));
     let (directory, variables) = (kernels(sys), Efivars::below(sys));

@@ -48,7 +48,7 @@ mod tpm;
 mod version;
 
 pub use disks::DisksError;
-pub use erase_pstore::EfiVariableAccess;
+pub use erase_pstore::EfiVariableWriter;
 pub use image::{MirrorTrust, source_of};
 pub use pci::{PciDevice, devices as pci_devices};
 pub use settings::Settings;
@@ -87,7 +87,7 @@ pub struct GenericHardwareManager {
     takes_down: bool,
     mirrors: MirrorTrust,
     /// Of a machine that runs only the agent.
-    variables: Option<EfiVariableAccess>,
+    variables: Option<EfiVariableWriter>,
     /// Arrays and volume groups of the disks before the erase steps of this boot.
     remembered: Arc<RememberedVolumes>,
 }
@@ -129,7 +129,7 @@ impl GenericHardwareManager {
 
     /// For a machine that runs only the agent: crash records may be removed, also from the firmware's variables.
     #[must_use]
-    pub fn writing_variables(self, with_writable: EfiVariableAccess) -> Self {
+    pub fn writing_variables(self, with_writable: EfiVariableWriter) -> Self {
         GenericHardwareManager { variables: Some(with_writable), ..self }
     }
 

@@ -1,7 +1,7 @@
 //! Removing records of crashes, in a machine that is a directory.
 
 use crate::tree::Tree;
-use hwm_generic::{ERASE_PSTORE, EfiVariableAccess, GenericHardwareManager};
+use hwm_generic::{ERASE_PSTORE, EfiVariableWriter, GenericHardwareManager};
 use hwm_sdk::{HardwareManager, StepCall, StepContext, StepError, StepKind, StepOutcome};
 use serde_json::{Map, Value, json};
 use std::fs;
@@ -44,7 +44,7 @@ fn erase(manager: &GenericHardwareManager) -> Result<StepOutcome, StepError> {
     manager.run(&call, &StepContext::new())
 }
 
-const WRITABLE: EfiVariableAccess = |work| {
+const WRITABLE: EfiVariableWriter = |work| {
     work();
     Ok(())
 };
@@ -75,7 +75,7 @@ fn a_record_that_stays_fails_the_step_and_is_named() {
     }
     let error = erase(&tree.manager().writing_variables(WRITABLE)).unwrap_err().to_string();
     assert!(error.contains("stubborn-0, stubborn-1, stubborn-2 and 2 more ("), "{error}");
-    let silent: EfiVariableAccess = |_| Ok(());
+    let silent: EfiVariableWriter = |_| Ok(());
     fs::write(tree.sys().join(VARIABLES).join(RECORD), "again").unwrap();
     (0..5)
         .for_each(|number| fs::remove_dir(tree.sys().join(format!("fs/pstore/stubborn-{number}"))).unwrap());
