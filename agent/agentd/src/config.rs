@@ -23,7 +23,7 @@ use mac::Mac;
 use network_data::static_network;
 use ramdisk_init::Servers;
 use ramdisk_init::virtual_media::{VirtualMedia, Wanted};
-use signed::SignedRamdisk;
+use signed::{Parameters, SignedRamdisk};
 use sources::{Values, from_flags, from_kernel, kernel_parameters};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -209,7 +209,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
 fn brought(
     environment: &Environment,
     signed: Option<&SignedRamdisk>,
-) -> Result<(Vec<(String, String)>, Option<StaticNetwork>), ConfigError> {
+) -> Result<(Parameters, Option<StaticNetwork>), ConfigError> {
     let (mut parameters, network) = match signed {
         Some(signed) => signed.medium(environment.overlay_file.as_deref())?,
         None => (kernel_parameters(&environment.medium_parameters), None),

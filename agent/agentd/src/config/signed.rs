@@ -23,7 +23,7 @@ const VARYING: [&str; 6] = [
     "ipa-inspection-callback-url",
 ];
 
-type Parameters = Vec<(String, String)>;
+pub(super) type Parameters = Vec<(String, String)>;
 
 /// The certificates of the controllers that are obeyed.
 #[derive(Debug)]
