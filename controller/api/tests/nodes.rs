@@ -1,5 +1,6 @@
 //! Nodes: what a stock client sees, against recordings of the real Ironic.
 
+use crate::common::test_store::StoreKind;
 use crate::common::{Api, await_agent, fixture, keys};
 use api::Settings;
 use model::agent::{AgentKind, AgentState};
@@ -301,8 +302,8 @@ async fn validate_says_which_identity_the_way_of_booting_gives() {
 
 #[tokio::test]
 async fn validate_says_where_add_on_firmware_is_not_sent() {
-    let api =
-        Api::with(Settings { lookup_without_nonce: false, add_on_firmware: true, ..Settings::default() });
+    let settings = Settings { add_on_firmware: true, ..Settings::default() };
+    let api = Api::kept_in(StoreKind::Memory, settings);
     api.node("n", ProvisionState::Manageable).await;
     for (medium, named) in [("unsigned", false), ("signed", true)] {
         let change = |path: &str, value: &str| json!({"op": "add", "path": path, "value": value});
