@@ -13,7 +13,7 @@ use crate::args::Args;
 use crate::{deps, sh};
 
 /// All of them, as in `tests/fuzz/src/targets`.
-const TARGETS: [&str; 12] = [
+const TARGETS: [&str; 13] = [
     "nvme",
     "ata",
     "scsi",
@@ -26,6 +26,7 @@ const TARGETS: [&str; 12] = [
     "boot_entries",
     "configdrive",
     "tpm",
+    "virtual_media",
 ];
 /// The compiler's own coverage, as libFuzzer reads it.
 const FLAGS: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \

@@ -81,17 +81,32 @@ impl Wanted {
                 }
             };
             let of = |why: String| format!("virtual media: {name}: {why}");
-            if let Some(parameters) = parameters_of(&file).map_err(of)? {
+            let (parameters, network) = self.parts_of(&file).map_err(of)?;
+            if let Some(parameters) = parameters {
                 only(&mut drive, &name, DRIVE)?;
                 media.parameters = parameters;
             }
-            if let Some(network) = self.network_of(&file).map_err(of)? {
+            if let Some(network) = network {
                 only(&mut cd, &name, NETWORK)?;
                 media.network_data = Some(network);
             }
         }
         tracing::info!(?drive, ?cd, "virtual media: where the parameters and the network are");
         Ok(media)
+    }
+
+    /// What a drive with these bytes brings, as if it were the only one.
+    ///
+    /// # Errors
+    /// What it has that is not as it should be.
+    pub fn of_drive(&self, bytes: &[u8]) -> Result<VirtualMedia, String> {
+        let (parameters, network_data) = self.parts_of(bytes)?;
+        Ok(VirtualMedia { parameters: parameters.unwrap_or_default(), network_data })
+    }
+
+    /// The parameters and the network of one drive, if it has them.
+    fn parts_of<S: Source + ?Sized>(&self, source: &S) -> Result<(Option<String>, Option<Vec<u8>>), String> {
+        Ok((parameters_of(source)?, self.network_of(source)?))
     }
 
     /// The network on this medium, if it is the CD that was booted and has one.

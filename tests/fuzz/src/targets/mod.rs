@@ -12,12 +12,13 @@ mod nvme;
 mod qcow2;
 mod scsi;
 mod tpm;
+mod virtual_media;
 
 /// Reads one input; panics when a promise does not hold.
 pub type Target = fn(&[u8]);
 
 /// All of them, by name.
-pub const TARGETS: [(&str, Target); 12] = [
+pub const TARGETS: [(&str, Target); 13] = [
     ("nvme", nvme::run),
     ("ata", ata::run),
     ("scsi", scsi::run),
@@ -30,4 +31,5 @@ pub const TARGETS: [(&str, Target); 12] = [
     ("boot_entries", boot_entries::run),
     ("configdrive", configdrive::run),
     ("tpm", tpm::run),
+    ("virtual_media", virtual_media::run),
 ];
