@@ -22,5 +22,8 @@ pub fn run(input: &[u8]) {
     assert!(media.parameters.len() <= MOST, "more parameters than a file may have");
     let words: Vec<&str> = media.parameters.split_whitespace().collect();
     assert_eq!(media.parameters, words.join(" "), "not in the form of a kernel command line");
-    assert!(media.network_data.is_none_or(|data| data.len() <= MOST.min(drive.len())), "more than the drive has");
+    assert!(
+        media.network_data.is_none_or(|data| data.len() <= MOST.min(drive.len())),
+        "more than the drive has"
+    );
 }
