@@ -1,4 +1,4 @@
-//! Everything that reads what a drive, a disk, a manager, a bundle, an image or a TPM says, as functions of bytes.
+//! Everything that reads what a drive, a disk, a manager, a bundle, an image or a TPM says, and virtual media, as functions of bytes.
 //!
 //! ```text
 //! seeds/NAME/* ──► changes (a random number generator) ──► targets/NAME   tests/random.rs: in every test run
@@ -12,4 +12,4 @@ mod targets;
 
 pub use changes::changed;
 pub use seeds::seeds;
-pub use targets::{TARGETS, Target};
+pub use targets::{TARGETS, Target, read_virtual_media};

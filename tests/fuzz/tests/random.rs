@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
-use fuzz::{TARGETS, Target, changed, seeds};
+use fuzz::{TARGETS, Target, changed, read_virtual_media, seeds};
 
 /// For each target.
 const INPUTS: u64 = 5_000;
@@ -60,4 +60,18 @@ fn breaks(input: &[u8]) {
 fn a_broken_promise_is_found() {
     assert!(catch_unwind(|| try_target("manager", breaks, 1, 0)).is_ok());
     assert!(catch_unwind(|| try_target("manager", breaks, 1, 1000)).is_err());
+}
+
+/// Else the changes of them would reach no more than the first check.
+#[test]
+fn every_seed_of_virtual_media_is_read_to_its_end() {
+    let seeds = seeds("virtual_media").expect("the seeds can be read");
+    let brings = |seed: &Vec<u8>| {
+        let media = read_virtual_media(seed).expect("it is not empty")?;
+        Ok((media.parameters, media.network_data.is_some()))
+    };
+    let parameters = "ipa-api-url=http://192.0.2.1:6385 ipa-agent-token=SECRET boot_method=vmedia".to_owned();
+    let (cd, fat) = (Ok((String::new(), true)), Ok((parameters, false)));
+    let endless = Err("parameters.txt has 98304 bytes of at most 65536".to_owned());
+    assert_eq!(seeds.iter().map(brings).collect::<Vec<_>>(), [cd, fat.clone(), endless, fat]);
 }

@@ -1,11 +1,9 @@
-//! The file systems are made as an Ironic makes them, by the same tools.
+//! The file systems are made as an Ironic makes them, by the same tools. `tests/fuzz` changes such at random.
 
 use super::*;
-use proptest::prelude::*;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
-use std::sync::LazyLock;
 
 const PUBLISHER: &str = "6f2f8ddd-9f3a-4d5e-8a5b-7d0f6d3f2a11";
 
@@ -150,24 +148,4 @@ fn two_drives_with_the_label_are_refused_by_their_names() {
     assert!(why.contains("sr0 and sr1 both have openstack/latest/network_data.json"), "{why}");
     let nothing = Machine::with(&[]).read("boot_method=vmedia").unwrap_or_else(|why| panic!("{why}"));
     assert!(nothing == VirtualMedia::default());
-}
-
-static DRIVE_OF_IRONIC: LazyLock<Vec<u8>> =
-    LazyLock::new(|| fat(100, "ir-vfd-dev", &[], &[("parameters.txt", b"a=b")]));
-static CD_OF_IRONIC: LazyLock<Vec<u8>> =
-    LazyLock::new(|| cd("config-2", &[("openstack/latest/network_data.json", b"{}")]));
-
-proptest! {
-    /// Whatever a stranger writes, it is read or refused.
-    #[test]
-    fn any_bytes_are_read_or_refused(changes in prop::collection::vec((0_usize..8192, any::<u8>()), 1..40)) {
-        let (mut drive, mut disc) = (DRIVE_OF_IRONIC.clone(), CD_OF_IRONIC.clone());
-        let at = 16 * 2048;
-        for (place, value) in changes {
-            drive[place] = value;
-            disc[at + place] = value;
-        }
-        let of = Wanted { publisher: None };
-        let _ = (parameters_of(&drive[..]), of.network_of(&disc[..]));
-    }
 }

@@ -14,6 +14,8 @@ mod scsi;
 mod tpm;
 mod virtual_media;
 
+pub use virtual_media::read as read_virtual_media;
+
 /// Reads one input; panics when a promise does not hold.
 pub type Target = fn(&[u8]);
 
