@@ -31,9 +31,4 @@ pub enum TemplateError {
         "the kernel arguments cannot be used for a boot medium: they are longer than {COMMAND_LINE} characters, or contain control characters"
     )]
     Arguments,
-    /// GRUB adds a backslash before each of them.
-    #[error(
-        "the kernel arguments cannot be passed on by GRUB, which Secure Boot needs: they contain a quotation mark or a backslash"
-    )]
-    GrubArguments,
 }

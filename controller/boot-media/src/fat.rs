@@ -1,10 +1,7 @@
-//! The EFI system partition: a FAT 16 file system with one contiguous file, `/EFI/BOOT/BOOTX64.EFI` (Microsoft's FAT
-//! specification 1.03; UEFI 2.10, 3.5.1.1 names the file), and where that is signed with the overlay next to it,
-//! `/EFI/BOOT/BOOTX64.EFI.extra.d/anneal.cred`, which systemd's stub passes to the kernel (systemd-stub(7)). Where it is a shim, the
-//! program that it starts is next to it, `/EFI/BOOT/GRUBX64.EFI`.
+//! The EFI system partition: a FAT 16 file system (Microsoft's FAT specification 1.03) of contiguous files. The first program that a
+//! firmware starts is `/EFI/BOOT/BOOTX64.EFI` (UEFI 2.10, 3.5.1.1).
 
 use crate::long_name;
-use crate::overlay::OVERLAY;
 use crate::sizes::short;
 use iso9660::SECTOR;
 
@@ -21,24 +18,90 @@ const CLUSTERS_MIN: u64 = 4096;
 const CLUSTERS_MAX: u64 = 65_000;
 const _: () =
     assert!(crate::error::EFI_IMAGE_MAX <= CLUSTERS_MAX * CLUSTER_MAX, "the largest one is FAT 16, too");
-/// Clusters of the directories, and of the overlay where there is one. The program is behind them.
-const EFI: u16 = 2;
-const BOOT: u16 = 3;
-const EXTRA: u16 = 4;
-const OVERLAY_IN: u16 = 5;
-const PROGRAM_ALONE: u16 = 4;
+/// The first cluster.
+const FIRST: u16 = 2;
 const END: u16 = 0xffff;
 const DIRECTORY: u8 = 0x10;
 const ARCHIVE: u8 = 0x20;
+/// The directory in which all others are.
+pub(crate) const ROOT: Place = Place(None);
+/// The directory of the program that a firmware starts, in [`DIRECTORIES`].
+pub(crate) const BOOT: Place = Place(Some(1));
+/// The directories of every medium.
+const DIRECTORIES: [Directory; 2] = [
+    Directory { above: ROOT, name: Name::short(b"EFI        ") },
+    Directory { above: Place(Some(0)), name: Name::short(b"BOOT       ") },
+];
+/// The program that a firmware starts.
+pub(crate) const STARTED: Name = Name::short(b"BOOTX64 EFI");
 
-/// Sizes, in sectors of 512 bytes where it is not said otherwise.
+/// The name of a file or directory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Name {
+    short: &'static [u8; 11],
+    long: Option<&'static str>,
+}
+
+impl Name {
+    /// Eight characters and three.
+    pub(crate) const fn short(short: &'static [u8; 11]) -> Self {
+        Self { short, long: None }
+    }
+
+    /// A long name, with the short one that stands for it.
+    pub(crate) const fn long(long: &'static str, short: &'static [u8; 11]) -> Self {
+        Self { short, long: Some(long) }
+    }
+
+    fn entries(self, attributes: u8, cluster: u16, size: u32) -> Vec<u8> {
+        let long = self.long.map(|long| long_name::entries(long, self.short)).unwrap_or_default();
+        [long, entry(self.short, attributes, cluster, size)].concat()
+    }
+}
+
+/// Where files and directories are: in the root, or in the directory with this index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(Option<usize>);
+
+struct Directory {
+    above: Place,
+    name: Name,
+}
+
+struct File {
+    place: Place,
+    name: Name,
+    bytes: u64,
+}
+
+/// What is to be in the file system, in the order of its clusters.
+pub(crate) struct Content {
+    directories: Vec<Directory>,
+    files: Vec<File>,
+}
+
+impl Content {
+    /// Nothing but the directory [`BOOT`].
+    pub(crate) fn new() -> Self {
+        Self { directories: DIRECTORIES.into(), files: Vec::new() }
+    }
+
+    /// One more directory.
+    pub(crate) fn directory(&mut self, above: Place, name: Name) -> Place {
+        self.directories.push(Directory { above, name });
+        Place(Some(self.directories.len() - 1))
+    }
+
+    /// One more file of so many bytes; its index.
+    pub(crate) fn file(&mut self, place: Place, name: Name, bytes: u64) -> usize {
+        self.files.push(File { place, name, bytes });
+        self.files.len() - 1
+    }
+}
+
+/// Where everything is. Sizes are in sectors of 512 bytes where it is not said otherwise.
 pub(crate) struct Layout {
-    /// Bytes of the program.
-    program: u64,
-    /// Its first cluster.
-    program_in: u16,
-    /// Bytes of the program that a shim starts, which is behind it; 0: there is none.
-    second: u64,
+    content: Content,
     /// Bytes of a cluster.
     cluster: u64,
     clusters: u64,
@@ -47,37 +110,22 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The smallest for a program of so many bytes.
-    pub(crate) fn new(program: u64) -> Self {
-        Self::with(program, |_| PROGRAM_ALONE, 0)
-    }
-
-    /// The same, with a file for the overlay next to it.
-    pub(crate) fn with_overlay(program: u64) -> Self {
-        let behind_overlay =
-            |cluster: u64| OVERLAY_IN + u16::try_from((OVERLAY as u64).div_ceil(cluster)).unwrap_or(END);
-        Self::with(program, behind_overlay, 0)
-    }
-
-    /// For a shim of so many bytes, and the program that it starts.
-    pub(crate) fn with_second(shim: u64, second: u64) -> Self {
-        Self::with(shim, |_| PROGRAM_ALONE, second)
-    }
-
-    fn with(program: u64, program_in: impl Fn(u64) -> u16, second: u64) -> Self {
+    /// The smallest with this content.
+    pub(crate) fn new(content: Content) -> Self {
         let needed = |cluster: u64| {
-            program.div_ceil(cluster) + second.div_ceil(cluster) + u64::from(program_in(cluster) - EFI)
+            let files = content.files.iter().map(|file| file.bytes.div_ceil(cluster)).sum::<u64>();
+            files + content.directories.len() as u64
         };
         let mut cluster = SECTOR;
         while cluster < CLUSTER_MAX && needed(cluster) > CLUSTERS_MAX {
             cluster *= 2;
         }
         let clusters = needed(cluster).max(CLUSTERS_MIN);
-        let fat = ((clusters + u64::from(EFI)) * 2).div_ceil(FAT_SECTOR);
+        let fat = ((clusters + u64::from(FIRST)) * 2).div_ceil(FAT_SECTOR);
         // The clusters begin at a sector of ISO 9660.
         let before = FATS * fat + ROOT_ENTRIES * ENTRY / FAT_SECTOR;
         let reserved = (before + 1).next_multiple_of(SECTOR / FAT_SECTOR) - before;
-        Self { program, program_in: program_in(cluster), second, cluster, clusters, reserved, fat }
+        Self { content, cluster, clusters, reserved, fat }
     }
 
     fn root_at(&self) -> u64 {
@@ -89,31 +137,24 @@ impl Layout {
     }
 
     fn cluster_at(&self, cluster: u16) -> u64 {
-        self.clusters_at() + u64::from(cluster - EFI) * self.cluster
+        self.clusters_at() + u64::from(cluster - FIRST) * self.cluster
     }
 
-    /// Where the program begins, in bytes.
-    pub(crate) fn file_at(&self) -> u64 {
-        self.cluster_at(self.program_in)
+    /// The first cluster of a directory; 0 of the root, which has none.
+    fn directory_in(&self, place: Place) -> u16 {
+        place.0.map_or(0, |index| u16::try_from(index).unwrap_or(END).saturating_add(FIRST))
     }
 
-    /// Its cluster, behind the program.
-    fn second_in(&self) -> u16 {
-        u16::try_from(u64::from(self.program_in) + self.program.div_ceil(self.cluster)).unwrap_or(END)
+    /// The first cluster of a file. The files are behind the directories.
+    fn file_in(&self, index: usize) -> u16 {
+        let before: u64 =
+            self.content.files[..index].iter().map(|file| file.bytes.div_ceil(self.cluster)).sum();
+        u16::try_from(u64::from(FIRST) + self.content.directories.len() as u64 + before).unwrap_or(END)
     }
 
-    /// Where the program that a shim starts begins, in bytes, where there is one.
-    pub(crate) fn second_at(&self) -> u64 {
-        self.cluster_at(self.second_in())
-    }
-
-    /// Where the overlay begins, in bytes, where there is one.
-    pub(crate) fn overlay_at(&self) -> u64 {
-        self.cluster_at(OVERLAY_IN)
-    }
-
-    fn has_overlay(&self) -> bool {
-        self.program_in != PROGRAM_ALONE
+    /// Where a file begins, in bytes.
+    pub(crate) fn file_at(&self, index: usize) -> u64 {
+        self.cluster_at(self.file_in(index))
     }
 
     /// Bytes of the file system.
@@ -125,43 +166,35 @@ impl Layout {
     pub(crate) fn parts(&self) -> Vec<(u64, Vec<u8>)> {
         let table = self.table();
         let first_fat = self.reserved * FAT_SECTOR;
-        let empty = *b"           ";
-        let mut boot = vec![
-            entry(&named(empty, b"."), DIRECTORY, BOOT, 0),
-            entry(&named(empty, b".."), DIRECTORY, EFI, 0),
-            entry(b"BOOTX64 EFI", ARCHIVE, self.program_in, short(self.program)),
-        ];
         let mut parts = vec![
             (0, self.boot_sector()),
             (first_fat, table.clone()),
             (first_fat + self.fat * FAT_SECTOR, table),
-            (self.root_at(), entry(b"EFI        ", DIRECTORY, EFI, 0)),
-            (
-                self.cluster_at(EFI),
-                [
-                    entry(&named(empty, b"."), DIRECTORY, EFI, 0),
-                    entry(&named(empty, b".."), DIRECTORY, 0, 0),
-                    entry(b"BOOT       ", DIRECTORY, BOOT, 0),
-                ]
-                .concat(),
-            ),
+            (self.root_at(), self.entries_of(ROOT)),
         ];
-        if self.second > 0 {
-            boot.push(entry(b"GRUBX64 EFI", ARCHIVE, self.second_in(), short(self.second)));
-        }
-        if self.has_overlay() {
-            boot.push(long_name::entries("BOOTX64.EFI.extra.d", b"BOOTX6~1D  "));
-            boot.push(entry(b"BOOTX6~1D  ", DIRECTORY, EXTRA, 0));
-            let extra = [
-                entry(&named(empty, b"."), DIRECTORY, EXTRA, 0),
-                entry(&named(empty, b".."), DIRECTORY, BOOT, 0),
-                long_name::entries("anneal.cred", b"ANNEAL~1CRE"),
-                entry(b"ANNEAL~1CRE", ARCHIVE, OVERLAY_IN, short(OVERLAY as u64)),
+        for (index, directory) in self.content.directories.iter().enumerate() {
+            let own = Place(Some(index));
+            let cluster = self.directory_in(own);
+            let dots = [
+                entry(b".          ", DIRECTORY, cluster, 0),
+                entry(b"..         ", DIRECTORY, self.directory_in(directory.above), 0),
             ];
-            parts.push((self.cluster_at(EXTRA), extra.concat()));
+            parts.push((self.cluster_at(cluster), [dots.concat(), self.entries_of(own)].concat()));
         }
-        parts.push((self.cluster_at(BOOT), boot.concat()));
         parts
+    }
+
+    /// The entries of a directory, but for itself and the one above.
+    fn entries_of(&self, place: Place) -> Vec<u8> {
+        let directories = self.content.directories.iter().enumerate();
+        let directories =
+            directories.filter(|(_, directory)| directory.above == place).flat_map(|(index, directory)| {
+                directory.name.entries(DIRECTORY, self.directory_in(Place(Some(index))), 0)
+            });
+        let files = self.content.files.iter().enumerate().filter(|(_, file)| file.place == place);
+        let files = files
+            .flat_map(|(index, file)| file.name.entries(ARCHIVE, self.file_in(index), short(file.bytes)));
+        directories.chain(files).collect()
     }
 
     fn boot_sector(&self) -> Vec<u8> {
@@ -191,13 +224,11 @@ impl Layout {
 
     /// The file allocation table: the directories have a cluster each, the files all those behind them.
     fn table(&self) -> Vec<u8> {
-        let mut entries = vec![0xfff8, END, END, END];
-        if self.has_overlay() {
-            entries.push(END);
-            self.chain(&mut entries, OVERLAY as u64);
+        let mut entries = vec![0xfff8, END];
+        entries.extend(self.content.directories.iter().map(|_| END));
+        for file in &self.content.files {
+            self.chain(&mut entries, file.bytes);
         }
-        self.chain(&mut entries, self.program);
-        self.chain(&mut entries, self.second);
         entries.iter().flat_map(|entry: &u16| entry.to_le_bytes()).collect()
     }
 
@@ -208,11 +239,6 @@ impl Layout {
             entries.push(if left == 0 { END } else { next });
         }
     }
-}
-
-fn named(mut name: [u8; 11], start: &[u8]) -> [u8; 11] {
-    name[..start.len()].copy_from_slice(start);
-    name
 }
 
 /// A directory entry, of 1 January 2000.

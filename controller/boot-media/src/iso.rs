@@ -4,7 +4,7 @@ use crate::error::{EFI_IMAGE_MAX, TemplateError};
 use crate::sizes::short;
 use iso9660::{Descriptor, Record, SECTOR, SYSTEM_AREA, TERMINATOR};
 
-pub(crate) const LABEL: &str = "ANNEAL";
+const LABEL: &str = "ANNEAL";
 /// Label of the medium on which ironic-python-agent looks for [`PARAMETERS`], whatever its case.
 const PARAMETERS_LABEL: &str = "IR-VFD-DEV";
 /// Linux shows it as `parameters.txt`, as it shows all names of ISO 9660 without extensions.
@@ -15,9 +15,9 @@ const BOOT_RECORD: u64 = 17;
 const END_OF_DESCRIPTORS: u64 = 18;
 const PATH_TABLE: u64 = 19;
 const PATH_TABLE_BIG: u64 = 20;
-pub(crate) const ROOT: u64 = 21;
+const ROOT: u64 = 21;
 const CATALOGUE: u64 = 22;
-pub(crate) const FILES: u64 = 23;
+const FILES: u64 = 23;
 /// The boot information table of isolinux begins here, and is so long.
 const BOOT_INFORMATION: usize = 8;
 const BOOT_INFORMATION_LENGTH: usize = 56;
@@ -83,10 +83,9 @@ impl Layout {
         let files = bios.map(of_bios).unwrap_or_default();
         let label = if parameters.is_some() { PARAMETERS_LABEL } else { LABEL };
         let isolinux_at = places.first().copied();
-        let before = descriptors(sectors, label, &[Directory::ROOT], catalogue(isolinux_at, fat, efi.fat));
+        let mut parts = descriptors(sectors, label, catalogue(isolinux_at, fat, efi.fat));
         let records = files.iter().map(|(name, (at, length))| record(name, *at, *length, false));
-        let mut parts = before;
-        parts.push((ROOT, directory((ROOT, ROOT), records)));
+        parts.push((ROOT, root_directory(records)));
         for (index, (at, content)) in places.iter().zip(&contents).enumerate() {
             let bytes = if index == 0 { with_boot_information(content, *at)? } else { content.to_vec() };
             parts.push((*at, bytes));
@@ -100,34 +99,15 @@ impl Layout {
     }
 }
 
-/// A directory, in the path table.
-pub(crate) struct Directory {
-    pub(crate) name: &'static [u8],
-    /// Its sector.
-    pub(crate) at: u64,
-    /// The number of the one above, from 1.
-    pub(crate) parent: u16,
-}
-
-impl Directory {
-    /// The root is its own parent.
-    pub(crate) const ROOT: Self = Self { name: &[0], at: ROOT, parent: 1 };
-}
-
-/// What is before the root directory, and the catalogue, by sector. `directories`: in the order of ECMA-119, 6.9.1, the root first.
-pub(crate) fn descriptors(
-    sectors: u64,
-    label: &str,
-    directories: &[Directory],
-    catalogue: Vec<u8>,
-) -> Vec<(u64, Vec<u8>)> {
-    let little = path_table(directories, u32::to_le_bytes, u16::to_le_bytes);
+/// What is before the root directory, and the catalogue, by sector.
+fn descriptors(sectors: u64, label: &str, catalogue: Vec<u8>) -> Vec<(u64, Vec<u8>)> {
+    let little = path_table(short(ROOT).to_le_bytes(), 1_u16.to_le_bytes());
     vec![
         (PRIMARY, primary(sectors, label, short(little.len() as u64))),
         (BOOT_RECORD, boot_record()),
         (END_OF_DESCRIPTORS, TERMINATOR.to_vec()),
         (PATH_TABLE, little),
-        (PATH_TABLE_BIG, path_table(directories, u32::to_be_bytes, u16::to_be_bytes)),
+        (PATH_TABLE_BIG, path_table(short(ROOT).to_be_bytes(), 1_u16.to_be_bytes())),
         (CATALOGUE, catalogue),
     ]
 }
@@ -156,34 +136,23 @@ fn boot_record() -> Vec<u8> {
     out
 }
 
-/// ECMA-119, 9.4.
-fn path_table(directories: &[Directory], long: fn(u32) -> [u8; 4], word: fn(u16) -> [u8; 2]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for Directory { name, at, parent } in directories {
-        out.extend([u8::try_from(name.len()).unwrap_or(u8::MAX), 0]);
-        out.extend(long(short(*at)));
-        out.extend(word(*parent));
-        out.extend(*name);
-        if name.len() % 2 == 1 {
-            out.push(0);
-        }
-    }
-    out
+/// ECMA-119, 9.4: the root alone, which is its own parent.
+fn path_table(at: [u8; 4], parent: [u8; 2]) -> Vec<u8> {
+    [&[1, 0][..], &at, &parent, &[0, 0]].concat()
 }
 
-/// A directory of one sector with these records, in the order of their names (ECMA-119, 9.3), its own sector, and that of the one
-/// above.
-pub(crate) fn directory<'a>((own, above): (u64, u64), records: impl Iterator<Item = Record<'a>>) -> Vec<u8> {
-    let dots = [record(&[0], own, SECTOR, true), record(&[1], above, SECTOR, true)];
+/// The root directory, of one sector, with these records, in the order of their names (ECMA-119, 9.3).
+fn root_directory<'a>(records: impl Iterator<Item = Record<'a>>) -> Vec<u8> {
+    let dots = [record(&[0], ROOT, SECTOR, true), record(&[1], ROOT, SECTOR, true)];
     dots.iter().copied().chain(records).flat_map(|record| record.bytes()).collect()
 }
 
-pub(crate) fn record(name: &[u8], at: u64, length: u64, is_directory: bool) -> Record<'_> {
+fn record(name: &[u8], at: u64, length: u64, is_directory: bool) -> Record<'_> {
     Record { name, sector: short(at), length: short(length), is_directory, system_use: &[] }
 }
 
 /// What BIOS boots, if anything, then what UEFI boots.
-pub(crate) fn catalogue(isolinux: Option<u64>, fat: u64, fat_length: u64) -> Vec<u8> {
+fn catalogue(isolinux: Option<u64>, fat: u64, fat_length: u64) -> Vec<u8> {
     const BOOTABLE: u8 = 0x88;
     const X86: u8 = 0;
     const EFI: u8 = 0xef;

@@ -29,29 +29,30 @@
 //!            /EFI/BOOT/BOOTX64.EFI.extra.d/anneal.cred ── the overlay, which its stub passes to the kernel
 //! ```
 //!
-//! Through a shim that Microsoft has signed, GRUB reads the same kernel and archives from the other file system ([`ShimSizes`]):
+//! Through a shim that Microsoft has signed, systemd-boot starts the same kernel, which its vendor has signed ([`ShimSizes`]):
 //!
 //! ```text
-//!  ISO 9660: descriptors, El Torito catalogue, directories
-//!    BOOT/GRUB/GRUB.CFG ── VMLINUZ, INITRD.IMG: archives, NODE.CPIO: overlay
-//!    FAT 16: /EFI/BOOT/BOOTX64.EFI ── shim ── /EFI/BOOT/GRUBX64.EFI
+//!  ISO 9660: descriptors, El Torito catalogue, an empty root directory
+//!    FAT 16: /EFI/BOOT/BOOTX64.EFI ── shim ── /EFI/BOOT/GRUBX64.EFI ── systemd-boot
+//!            /LOADER/LOADER.CONF, /LOADER/ENTRIES/ANNEAL.CONF
+//!            /VMLINUZ, /INITRD.IMG: archives, /NODE.IMG: overlay
 //! ```
 
 mod error;
 mod fat;
-mod grub;
 mod iso;
 mod long_name;
 mod overlay;
 mod program_headers;
+mod shim;
 pub mod signed;
 mod sizes;
 mod template;
 mod uki;
 
 pub use error::TemplateError;
-pub use grub::ShimSizes;
 pub use network_data::static_network;
 pub use overlay::{OVERLAY, Overlay, OverlayError, Reader};
+pub use shim::ShimSizes;
 pub use sizes::Sizes;
 pub use template::{Loaders, Piece, Source, Template};

@@ -28,9 +28,13 @@ pub enum Source {
     Program,
     /// Debian's signed shim.
     Shim,
-    /// Debian's signed GRUB, which the shim starts.
-    Grub,
+    /// Debian's signed systemd-boot, which the shim starts.
+    SystemdBoot,
 }
+
+/// Where systemd's stub looks for what it passes to the kernel, next to its program (systemd-stub(7)), and the overlay there.
+const OVERLAY_DIRECTORY: fat::Name = fat::Name::long("BOOTX64.EFI.extra.d", b"BOOTX6~1D  ");
+const OVERLAY_NAME: fat::Name = fat::Name::long("anneal.cred", b"ANNEAL~1CRE");
 
 /// A medium without kernel, archives and overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,18 +105,20 @@ impl Template {
     ) -> Result<Self, TemplateError> {
         check(arguments)?;
         let program = uki::Layout::new(&loaders.stub, sizes, arguments)?;
-        let fat = fat::Layout::new(program.length);
+        let mut content = fat::Content::new();
+        let file = content.file(fat::BOOT, fat::STARTED, program.length);
+        let fat = fat::Layout::new(content);
         let configuration = isolinux_configuration(arguments);
         let bios = iso::Bios {
             isolinux: &loaders.isolinux,
             configuration: configuration.as_bytes(),
             ldlinux: &loaders.ldlinux,
-            kernel: (fat.file_at() + program.kernel_at, sizes.kernel),
-            initrd: (fat.file_at() + program.initrd_at, program.initrd_length()),
+            kernel: (fat.file_at(file) + program.kernel_at, sizes.kernel),
+            initrd: (fat.file_at(file) + program.initrd_at, program.initrd_length()),
             parameters: (reader == Reader::IronicPythonAgent).then_some(OVERLAY as u64),
         };
         let iso = iso::Layout::new(&iso::Efi { fat: fat.length() }, Some(&bios))?;
-        let program_at = iso.fat_at + fat.file_at();
+        let program_at = iso.fat_at + fat.file_at(file);
         let mut segments = around(iso.parts, iso.fat_at, &fat);
         let mut put = |at: u64, content: Content| segments.push(Segment { at, content });
         for (at, bytes) in program.parts {
@@ -138,12 +144,19 @@ impl Template {
     /// # Errors
     /// The program is too large.
     pub fn signed(program: u64) -> Result<Self, TemplateError> {
-        let fat = fat::Layout::with_overlay(program);
+        let mut content = fat::Content::new();
+        let next_to_it = content.directory(fat::BOOT, OVERLAY_DIRECTORY);
+        let overlay_file = content.file(next_to_it, OVERLAY_NAME, OVERLAY as u64);
+        let program_file = content.file(fat::BOOT, fat::STARTED, program);
+        let fat = fat::Layout::new(content);
         let iso = iso::Layout::new(&iso::Efi { fat: fat.length() }, None)?;
         let mut segments = around(iso.parts, iso.fat_at, &fat);
         segments.extend([
-            Segment { at: iso.fat_at + fat.overlay_at(), content: Content::File },
-            Segment { at: iso.fat_at + fat.file_at(), content: Content::Source(Source::Program, program) },
+            Segment { at: iso.fat_at + fat.file_at(overlay_file), content: Content::File },
+            Segment {
+                at: iso.fat_at + fat.file_at(program_file),
+                content: Content::Source(Source::Program, program),
+            },
         ]);
         Ok(Self::of(segments, iso.length))
     }
@@ -201,7 +214,7 @@ impl Template {
 }
 
 impl Content {
-    fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Source(_, length) => *length,

@@ -46,7 +46,7 @@ struct Whole {
     archives: Vec<Vec<u8>>,
     program: Vec<u8>,
     shim: Vec<u8>,
-    grub: Vec<u8>,
+    systemd_boot: Vec<u8>,
     template: Template,
     overlay: Overlay,
 }
@@ -58,7 +58,7 @@ fn whole(kernel: usize, archives: &[usize]) -> Whole {
         archives: archives.iter().zip(40..).map(|(size, seed)| filled(*size, seed)).collect(),
         program: Vec::new(),
         shim: Vec::new(),
-        grub: Vec::new(),
+        systemd_boot: Vec::new(),
         template: Template::new(&loaders(), &sizes, ARGUMENTS).unwrap(),
         overlay: Overlay::new("anneal.boot-nonce=SECRET ipa-api-url=https://192.0.2.1:6385", None).unwrap(),
     }
@@ -77,7 +77,7 @@ impl Whole {
                         Source::Archive(index) => &self.archives[index],
                         Source::Program => &self.program,
                         Source::Shim => &self.shim,
-                        Source::Grub => &self.grub,
+                        Source::SystemdBoot => &self.systemd_boot,
                     };
                     let (at, count) = (usize::try_from(offset).unwrap(), usize::try_from(count).unwrap());
                     out.extend(&from[at..at + count]);
@@ -180,7 +180,7 @@ fn a_medium_may_be_larger_than_el_torito_counts() {
             archives: vec![vec![7; usize::try_from(mib << 20).unwrap()]],
             program: Vec::new(),
             shim: Vec::new(),
-            grub: Vec::new(),
+            systemd_boot: Vec::new(),
             template: Template::new(&loaders(), &sizes, ARGUMENTS).unwrap(),
             overlay: Overlay::new("x", None).unwrap(),
         };
@@ -305,15 +305,19 @@ fn the_medium_of_a_signed_program_shows_it_unchanged_and_the_overlay_next_to_it(
     assert!(part == whole.all()[1_000_000..1_012_345]);
 }
 
-/// Read by others: shim and GRUB where a firmware and the shim look for them, the rest in the ISO 9660 file system.
+/// Read by others: shim and systemd-boot where a firmware and the shim look for them, the rest where systemd-boot does.
 #[test]
-fn the_medium_of_a_shim_has_loaders_in_one_file_system_and_the_ramdisk_in_the_other() {
-    let (shim, grub) = (filled(960_080, 11), filled(3_835_329, 12));
+fn the_medium_of_a_shim_has_loaders_and_the_ramdisk_in_one_file_system() {
+    let (shim, systemd_boot) = (filled(960_080, 11), filled(129_561, 12));
     let sizes = Sizes { kernel: 1_000_003, archives: vec![3_000_001, 77] };
-    let loaders = ShimSizes { shim: shim.len() as u64, grub: grub.len() as u64 };
+    let loaders = ShimSizes { shim: shim.len() as u64, systemd_boot: systemd_boot.len() as u64 };
     let template = Template::through_shim(loaders, &sizes, "quiet x=$y").unwrap();
-    let whole =
-        Whole { shim: shim.clone(), grub: grub.clone(), template, ..whole(1_000_003, &[3_000_001, 77]) };
+    let whole = Whole {
+        shim: shim.clone(),
+        systemd_boot: systemd_boot.clone(),
+        template,
+        ..whole(1_000_003, &[3_000_001, 77])
+    };
     let dir = tempfile::tempdir().unwrap();
     let image = dir.path().join("medium.iso");
     let all = whole.all();
@@ -327,22 +331,24 @@ fn the_medium_of_a_shim_has_loaders_in_one_file_system_and_the_ramdisk_in_the_ot
     let place = format!("{}@@{}", image.display(), efi_sector(&report) * 2048);
     let file = |path: &str| run(Command::new("mtype").args(["-i", &place, path]));
     assert!(file("::/EFI/BOOT/bootx64.efi") == shim);
-    assert!(file("::/EFI/BOOT/grubx64.efi") == grub);
-
-    assert!(in_iso(&image, "VMLINUZ") == whole.kernel);
-    assert!(in_iso(&image, "INITRD.IMG") == whole.archives.concat());
-    let overlay = in_iso(&image, "NODE.CPIO");
+    assert!(file("::/EFI/BOOT/grubx64.efi") == systemd_boot);
+    assert!(file("::/vmlinuz") == whole.kernel);
+    assert!(file("::/initrd.img") == whole.archives.concat());
+    let overlay = file("::/node.img");
     assert!(overlay.len() == OVERLAY && overlay.starts_with(b"070701"));
     assert!(String::from_utf8_lossy(&overlay).contains("anneal.boot-nonce=SECRET"));
-    assert!(!in_iso(&image, ".DISK/INFO").is_empty());
-    let script = String::from_utf8(in_iso(&image, "BOOT/GRUB/GRUB.CFG")).unwrap();
-    assert!(script.contains("linux /vmlinuz quiet 'x=$y'\ninitrd /initrd.img /node.cpio\n"), "{script}");
-    let part = whole.bytes(9_000_000, 123_456);
-    assert!(part == all[9_000_000..9_123_456]);
-    let quoted = Template::through_shim(loaders, &sizes, "x=\"a\"").unwrap_err();
-    assert!(quoted.to_string().contains("quotation mark"), "{quoted}");
-    let large = ShimSizes { grub: 40 << 20, ..loaders };
-    assert!(matches!(Template::through_shim(large, &sizes, ""), Err(TemplateError::TooLarge(_))));
+    let text = |path: &str| String::from_utf8(file(path)).unwrap();
+    assert!(text("::/loader/loader.conf").contains("editor no\n"));
+    let entry = text("::/loader/entries/anneal.conf");
+    assert!(
+        entry.contains("linux /vmlinuz\ninitrd /initrd.img\ninitrd /node.img\noptions quiet x=$y\n"),
+        "{entry}"
+    );
+    let listed =
+        String::from_utf8(run(Command::new("mdir").args(["-/", "-b", "-i", &place, "::/"]))).unwrap();
+    assert_eq!(listed.lines().filter(|line| !line.ends_with('/')).count(), 7, "{listed}");
+    let part = whole.bytes(2_000_000, 123_456);
+    assert!(part == all[2_000_000..2_123_456]);
 }
 
 /// Issue 19: at most 500 kB beyond kernel and initramfs, also with those that are in use.

@@ -18,8 +18,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
 /// What the media are made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediumConfig {
-    /// Directory of the boot loaders: `isolinux.bin`, `ldlinux.c32`, `linuxx64.efi.stub`; [`SHIM`] and [`GRUB`] for nodes with Secure
-    /// Boot.
+    /// Directory of the boot loaders: `isolinux.bin`, `ldlinux.c32`, `linuxx64.efi.stub`; [`SHIM`] and [`SYSTEMD_BOOT`] for nodes with
+    /// Secure Boot.
     pub loader_dir: PathBuf,
     /// The kernel arguments that all boots have. The others are in the overlay.
     pub arguments: String,
@@ -30,7 +30,7 @@ pub struct MediumConfig {
 /// Debian's signed loaders, by their names in [`MediumConfig::loader_dir`].
 pub const SHIM: &str = "shimx64.efi.signed";
 /// See [`SHIM`].
-pub const GRUB: &str = "gcdx64.efi.signed";
+pub const SYSTEMD_BOOT: &str = "systemd-bootx64.efi.signed";
 
 /// By this argument ironic-python-agent knows that its parameters are on a medium.
 const BY_VIRTUAL_MEDIA: &str = "boot_method=vmedia";
@@ -86,7 +86,7 @@ impl Media {
 
     async fn unsigned(&self, agent: Agent, content: &Content) -> std::io::Result<ReadyTemplate> {
         let names: &[&str] = if content.through_shim {
-            &[SHIM, GRUB]
+            &[SHIM, SYSTEMD_BOOT]
         } else {
             &["isolinux.bin", "ldlinux.c32", "linuxx64.efi.stub"]
         };
@@ -105,7 +105,7 @@ impl Media {
         let sizes = Sizes { kernel: lengths[archives], archives: lengths[..archives].to_vec() };
         let loaders = archives + 1;
         let template = if content.through_shim {
-            let sizes_of_loaders = ShimSizes { shim: lengths[loaders], grub: lengths[loaders + 1] };
+            let sizes_of_loaders = ShimSizes { shim: lengths[loaders], systemd_boot: lengths[loaders + 1] };
             Template::through_shim(sizes_of_loaders, &sizes, &self.config.arguments)
         } else {
             let read = async |path: &Path| fs::read(path).await.map_err(|error| named(path, &error));
@@ -171,7 +171,7 @@ impl Media {
                     Source::Archive(index) => self.archives(content).swap_remove(index),
                     Source::Program => self.config.signed_uki.clone().unwrap_or_default(),
                     Source::Shim => self.config.loader_dir.join(SHIM),
-                    Source::Grub => self.config.loader_dir.join(GRUB),
+                    Source::SystemdBoot => self.config.loader_dir.join(SYSTEMD_BOOT),
                 };
                 let mut file = File::open(&path).await.map_err(|error| named(&path, &error))?;
                 file.seek(SeekFrom::Start(offset)).await?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use boot::firmware::FirmwareDir;
 use boot::http::{Http, HttpConfig};
-use boot::medium::{Content, GRUB, MediumConfig, SHIM};
+use boot::medium::{Content, MediumConfig, SHIM, SYSTEMD_BOOT};
 use boot::{BootAnswer, BootDirectory, CancellationToken, Mac, MediumAnswer, Overlay};
 use http_server::{Clients, Limits, Places, Timeouts};
 use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, RANGE};
@@ -75,7 +75,7 @@ async fn serving_program(dir: &Path, signed_uki: Option<PathBuf>) -> (String, to
     file("ldlinux.c32", &[2; 100]);
     file("linuxx64.efi.stub", &stub());
     file(SHIM, &[b's'; 100_001]);
-    file(GRUB, &[b'g'; 200_001]);
+    file(SYSTEMD_BOOT, &[b'b'; 200_001]);
     file("vmlinuz", &[b'k'; 700_001]);
     file("initramfs", &[b'i'; 300_001]);
     file("rescue", &[b'r'; 5_001]);
@@ -180,7 +180,7 @@ async fn a_node_with_secure_boot_gets_signed_loaders_and_the_same_ramdisk() {
     let client = client();
     let get =
         async |name: &str| client.get(format!("{url}/{name}")).send().await.unwrap().bytes().await.unwrap();
-    let loaders = [&[b's'; 100_001][..], &[b'g'; 200_001]];
+    let loaders = [&[b's'; 100_001][..], &[b'b'; 200_001]];
     let ramdisk = [&[b'k'; 700_001][..], &[b'i'; 300_001], b"anneal.boot-nonce=SECRET"];
     for (name, through_shim, rescue) in [
         (NAME, false, false),
@@ -194,13 +194,13 @@ async fn a_node_with_secure_boot_gets_signed_loaders_and_the_same_ramdisk() {
             assert!(ramdisk.iter().all(|part| holds(part)), "{name}");
             assert!(loaders.iter().all(|part| holds(part) == through_shim), "{name}");
             assert_eq!(holds(&[b'r'; 5_001]), rescue, "{name}");
-            assert_eq!(holds(b"linux /vmlinuz quiet\n"), through_shim, "{name}");
+            assert_eq!(holds(b"\noptions quiet\n"), through_shim, "{name}");
         }
     }
-    std::fs::remove_file(dir.path().join(GRUB)).unwrap();
+    std::fs::remove_file(dir.path().join(SYSTEMD_BOOT)).unwrap();
     let status = async |name: &str| client.get(format!("{url}/{name}")).send().await.unwrap().status();
     assert_eq!(status("shim.iso").await, 500);
-    assert_eq!(status(NAME).await, 200, "this one has no GRUB");
+    assert_eq!(status(NAME).await, 200, "this one has no systemd-boot");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::predictions::Predictions;
 use agent_protocol::boot_medium::StaticNetwork;
 use api::BootMediumKind;
-use boot::medium::{GRUB, SHIM};
+use boot::medium::{SHIM, SYSTEMD_BOOT};
 use boot_media::{signed, static_network};
 use conductor::BootMedia;
 use model::boot::{BootNonce, RamdiskAgent};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Files of [`crate::config::Boot::medium_loader_dir`].
 const LOADERS: [&str; 3] = ["isolinux.bin", "ldlinux.c32", "linuxx64.efi.stub"];
 /// The same for nodes with Secure Boot.
-const SIGNED_LOADERS: [&str; 2] = [SHIM, GRUB];
+const SIGNED_LOADERS: [&str; 2] = [SHIM, SYSTEMD_BOOT];
 
 /// Boot media as this controller is configured.
 #[derive(Debug, Clone)]
@@ -272,8 +272,8 @@ mod tests {
         );
         std::fs::remove_file(dir.path().join("isolinux.bin")).unwrap();
         media.check(&secure).unwrap();
-        std::fs::remove_file(dir.path().join(GRUB)).unwrap();
-        assert!(media.check(&secure).unwrap_err().contains("no file gcdx64.efi.signed"));
+        std::fs::remove_file(dir.path().join(SYSTEMD_BOOT)).unwrap();
+        assert!(media.check(&secure).unwrap_err().contains("no file systemd-bootx64.efi.signed"));
     }
 
     #[test]

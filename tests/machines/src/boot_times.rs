@@ -12,17 +12,20 @@ use anyhow::{Context, Result, ensure};
 use lab::disk::Bus;
 use lab::node::Firmware;
 use lab::redfish::media::MediaQuirks;
-use lab::site::{ADDRESS, Site, in_namespace};
+use lab::site::{ADDRESS, Site, SiteNode, in_namespace};
+use lab::uefi_variables::SecureBoot;
 use lab::wait;
 use serde::Serialize;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
+use crate::disk::OldDisk;
 use crate::layers;
 use crate::node::Node;
 use crate::options::Options;
 use crate::run::{in_directory, put_away, show_logs};
+use crate::secure_boot::SignedSite;
 use crate::stage::{LONG, NODE, SETTINGS, Stage, enrol_redfish};
 
 /// Goal of issue 19: the ramdisk takes at most so many times as long as the reference.
@@ -35,32 +38,47 @@ struct Way {
     name: &'static str,
     firmware: Firmware,
     interface: &'static str,
-    memory_mib: u32,
+    signature: Signature,
 }
 
-const WAYS: [Way; 6] = [
-    Way { name: "iPXE by PXE, BIOS", firmware: Firmware::Bios, interface: "ipxe", memory_mib: 256 },
-    Way { name: "iPXE by PXE, UEFI", firmware: Firmware::Uefi, interface: "ipxe", memory_mib: 256 },
-    Way { name: "iPXE by HTTP, UEFI", firmware: Firmware::Uefi, interface: "http-ipxe", memory_mib: 256 },
-    Way {
-        name: "virtual media, BIOS",
-        firmware: Firmware::Bios,
-        interface: "redfish-virtual-media",
-        memory_mib: 256,
-    },
-    Way {
-        name: "virtual media, UEFI",
-        firmware: Firmware::Uefi,
-        interface: "redfish-virtual-media",
-        memory_mib: 256,
-    },
-    Way {
-        name: "HTTP boot from a URL, UEFI",
-        firmware: Firmware::Uefi,
-        interface: "redfish-https",
-        memory_mib: 256,
-    },
+/// Whose keys a firmware with Secure Boot has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Signature {
+    /// No Secure Boot.
+    None,
+    /// The owner's.
+    Own,
+    /// Microsoft's.
+    Microsoft,
+}
+
+/// Memory of every node, in MiB.
+const MEMORY_MIB: u32 = 256;
+
+const WAYS: [Way; 9] = [
+    Way::new("iPXE by PXE, BIOS", Firmware::Bios, "ipxe", Signature::None),
+    Way::new("iPXE by PXE, UEFI", Firmware::Uefi, "ipxe", Signature::None),
+    Way::new("iPXE by HTTP, UEFI", Firmware::Uefi, "http-ipxe", Signature::None),
+    Way::new("virtual media, BIOS", Firmware::Bios, MEDIA, Signature::None),
+    Way::new("virtual media, UEFI", Firmware::Uefi, MEDIA, Signature::None),
+    Way::new("HTTP boot from a URL, UEFI", Firmware::Uefi, HTTP, Signature::None),
+    Way::new("virtual media, Secure Boot with own keys", Firmware::Uefi, MEDIA, Signature::Own),
+    Way::new("HTTP boot from a URL, Secure Boot with own keys", Firmware::Uefi, HTTP, Signature::Own),
+    Way::new("virtual media, Secure Boot through a shim", Firmware::Uefi, MEDIA, Signature::Microsoft),
 ];
+const MEDIA: &str = "redfish-virtual-media";
+const HTTP: &str = "redfish-https";
+
+impl Way {
+    const fn new(
+        name: &'static str,
+        firmware: Firmware,
+        interface: &'static str,
+        signature: Signature,
+    ) -> Self {
+        Self { name, firmware, interface, signature }
+    }
+}
 
 /// What the reference does: the link, one packet.
 const REFERENCE: &str = r#"
@@ -83,7 +101,6 @@ esac
 #[derive(Debug, Serialize)]
 struct Times {
     way: &'static str,
-    memory_mib: u32,
     reference: Vec<f64>,
     ramdisk: Vec<f64>,
 }
@@ -110,9 +127,8 @@ impl fmt::Display for Times {
         };
         write!(
             f,
-            "| {} | {} | {reference:.2} s ({}) | {ramdisk:.2} s ({}) | {:.2} |",
+            "| {} | {reference:.2} s ({}) | {ramdisk:.2} s ({}) | {:.2} |",
             self.way,
-            self.memory_mib,
             span(&self.reference),
             span(&self.ramdisk),
             self.ratio()
@@ -129,12 +145,13 @@ pub fn all(options: &Options) -> Result<bool> {
     let ways: Vec<&Way> = WAYS.iter().filter(|way| way.name.contains(filter)).collect();
     ensure!(!ways.is_empty(), "no way to boot has {filter:?} in its name");
     crate::run::prepare(options)?;
-    println!("| way | MiB of memory | reference (least to most) | ramdisk | ratio; goal: at most {GOAL} |");
-    println!("|---|---|---|---|---|");
+    println!(
+        "| way, with {MEMORY_MIB} MiB | reference (least to most) | ramdisk | ratio; goal: at most {GOAL} |"
+    );
+    println!("|---|---|---|---|");
     let mut all = Vec::new();
     for way in ways {
-        let mut times =
-            Times { way: way.name, memory_mib: way.memory_mib, reference: Vec::new(), ramdisk: Vec::new() };
+        let mut times = Times { way: way.name, reference: Vec::new(), ramdisk: Vec::new() };
         for _ in 0..options.times {
             times.reference.push(boot(way, true, options)?);
             times.ramdisk.push(boot(way, false, options)?);
@@ -175,11 +192,7 @@ fn boot(way: &'static Way, is_reference: bool, options: &Options) -> Result<f64>
 async fn story(way: &Way, is_reference: bool, stage: &Stage) -> Result<f64> {
     let image = image(&stage.dir, is_reference)?;
     let disk = stage.disk("ANY", Bus::Sata, 16)?;
-    let mut site = Site::start_with(&stage.dir, Some(image), SETTINGS).await?;
-    let change = |spec: &mut lab::node::NodeSpec| spec.memory_mib = way.memory_mib;
-    let node =
-        site.node_like(NODE, way.firmware, vec![disk.spec.clone()], change, MediaQuirks::default()).await?;
-    enrol_redfish(&site, &node).await?;
+    let (site, _node) = booting(way, stage, image, &disk).await?;
     site.controller.set(NODE, json!({"/boot_interface": way.interface})).await?;
     let listener = TcpListener::bind((ADDRESS, PORT)).await?;
     site.controller.provision(NODE, "provide").await?;
@@ -200,6 +213,28 @@ async fn story(way: &Way, is_reference: bool, stage: &Stage) -> Result<f64> {
         .rfind(|event| event.subject == NODE && event.what == "power on")
         .context("it was not on")?;
     Ok(end - on.at)
+}
+
+/// A site, and its node that is to boot this image. Both are kept until the node has booted.
+async fn booting(way: &Way, stage: &Stage, image: PathBuf, disk: &OldDisk) -> Result<(Site, SiteNode)> {
+    if way.signature == Signature::Own {
+        let mut signed = SignedSite::start(stage, &image, "", "").await?;
+        let node = signed.node(&[disk], MEMORY_MIB).await?;
+        return Ok((signed.site, node));
+    }
+    let mut site = Site::start_with(&stage.dir, Some(image), SETTINGS).await?;
+    let change = |spec: &mut lab::node::NodeSpec| {
+        spec.memory_mib = MEMORY_MIB;
+        spec.secure_boot = (way.signature == Signature::Microsoft).then_some(SecureBoot::Microsoft);
+    };
+    let disks = vec![disk.spec.clone()];
+    let node = site.node_like(NODE, way.firmware, disks, change, MediaQuirks::default()).await?;
+    enrol_redfish(&site, &node).await?;
+    if way.signature == Signature::Microsoft {
+        let capabilities = "boot_mode:uefi,secure_boot:true";
+        site.controller.set(NODE, json!({"/properties/capabilities": capabilities})).await?;
+    }
+    Ok((site, node))
 }
 
 /// The image with what the reference needs, whose init is that of the reference or the agent. Both have the same files.
@@ -223,13 +258,8 @@ mod tests {
 
     #[test]
     fn the_ratio_is_that_of_the_medians() {
-        let times = Times {
-            way: "x",
-            memory_mib: 256,
-            reference: vec![9.0, 8.0, 100.0],
-            ramdisk: vec![18.0, 1.0, 27.0],
-        };
+        let times = Times { way: "x", reference: vec![9.0, 8.0, 100.0], ramdisk: vec![18.0, 1.0, 27.0] };
         assert!((times.ratio() - 2.0).abs() < 1e-9);
-        assert_eq!(times.to_string(), "| x | 256 | 9.00 s (8.0 to 100.0) | 18.00 s (1.0 to 27.0) | 2.00 |");
+        assert_eq!(times.to_string(), "| x | 9.00 s (8.0 to 100.0) | 18.00 s (1.0 to 27.0) | 2.00 |");
     }
 }

@@ -63,7 +63,7 @@ impl ReadyIso {
                     let of = match source {
                         Source::Kernel => &kernel,
                         Source::Archive(_) => &initramfs,
-                        other @ (Source::Program | Source::Shim | Source::Grub) => {
+                        other @ (Source::Program | Source::Shim | Source::SystemdBoot) => {
                             bail!("the template of an ISO for an Ironic has {other:?}")
                         }
                     };

@@ -121,7 +121,7 @@ fn identity(way: &str, kind: BootMediumKind, tpm: &str) -> String {
             "{nonce}. The ramdisk is signed and obeys this controller; a firmware with Secure Boot on starts no changed one. {tpm}"
         ),
         BootMediumKind::Shim => format!(
-            "{nonce}. A firmware with Secure Boot on starts signed loaders and a signed kernel alone (Debian's shim, GRUB and kernel); \
+            "{nonce}. A firmware with Secure Boot on starts signed loaders and a signed kernel alone (Debian's shim, systemd-boot and kernel); \
              initramfs and kernel command line are not signed, and no TPM proves them"
         ),
     }

@@ -1,7 +1,7 @@
 //! The ways to boot that only `cargo xtask soak --part boot` tries; the others are in the table of all scenarios.
 
 use super::{
-    Scenario, add_on_firmware, behind_proxy, http_boot_dhcp, ipa_media, ironic_media, pxe_ipv6,
+    Scenario, add_on_firmware, behind_proxy, http_boot_dhcp, ipa_media, ironic_media, pxe_ipv6, secure_boot,
     secure_boot_enrolled, shim, virtual_media, virtual_media_killed, virtual_media_networks,
 };
 
@@ -22,6 +22,7 @@ pub static ALL: &[Scenario] = &[
     ("secure_boot_enrolled", secure_boot_enrolled::ABOUT, |stage| {
         Box::pin(secure_boot_enrolled::story(stage))
     }),
+    ("secure_boot_http", secure_boot::HTTP, |stage| Box::pin(secure_boot::by_http(stage))),
     ("shim_http", shim::HTTP, |stage| Box::pin(shim::by_http(stage))),
     ("shim", shim::ABOUT, |stage| Box::pin(shim::story(stage))),
     ("pxe_ipv6", pxe_ipv6::ABOUT, |stage| Box::pin(pxe_ipv6::story(stage))),

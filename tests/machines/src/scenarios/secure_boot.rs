@@ -11,12 +11,15 @@ use lab::node::Boot;
 use lab::redfish::media::fetch;
 use lab::site::ADDRESS;
 use lab::wait;
+use serde_json::json;
 
 use crate::secure_boot::{LOCKED_DOWN, SignedSite, console, does_not_boot, flip, until_said};
 use crate::stage::{NO_METADATA, NODE, SHORT, Stage, cleaned};
 
 pub const ABOUT: &str =
     "Secure Boot with own keys: cleaned; a changed byte does not boot; a foreign controller is not obeyed";
+
+pub const HTTP: &str = "Secure Boot with own keys, by UEFI HTTP boot from a URL of the BMC: cleaned";
 
 const MEMORY_MIB: u32 = 256;
 /// What a medium says about the certificate of its controller.
@@ -63,6 +66,22 @@ pub async fn story(stage: Stage) -> Result<()> {
     controller.provision(NODE, "manage").await?;
     controller.node_in(NODE, &["manageable"], SHORT).await?;
     does_not_boot(controller, &node, "Access Denied").await
+}
+
+/// The same program from a URL of the BMC, in the memory that is enough for the other ways.
+pub async fn by_http(stage: Stage) -> Result<()> {
+    let disk = stage.disk("SIGNED", Bus::Sata, 32)?;
+    let mut signed = SignedSite::start(&stage, &image_dir()?, "", NO_METADATA).await?;
+    let node = signed.node(&[&disk], MEMORY_MIB).await?;
+    let controller = &signed.site.controller;
+    controller.set(NODE, json!({"/boot_interface": "redfish-https"})).await?;
+    controller.provision(NODE, "provide").await?;
+    let after = cleaned(controller, "available").await?;
+    after.erased(disk.serial())?;
+    disk.ensure_erased()?;
+    ensure!(console(&node)?.contains(LOCKED_DOWN), "the kernel is not locked down");
+    ensure!(node.machine.http_url().await.is_none(), "the BMC still has the URL");
+    Ok(())
 }
 
 /// Another fingerprint on a medium. What is signed has the list of controllers under another name.

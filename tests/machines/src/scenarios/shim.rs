@@ -1,5 +1,5 @@
-//! A machine with Secure Boot and Microsoft's keys, as it is sold, boots the ramdisk through Debian's shim and GRUB by virtual media, and is
-//! cleaned. What the last user's disk has for GRUB is not read. A kernel with a changed byte does not boot.
+//! A machine with Secure Boot and Microsoft's keys, as it is sold, boots the ramdisk through Debian's shim and systemd-boot by virtual media, and
+//! is cleaned. What the last user's disk has for systemd-boot is not read. A kernel with a changed byte does not boot.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -24,19 +24,16 @@ pub const HTTP: &str = "the same by UEFI HTTP boot from a URL of the BMC";
 pub const ABOUT: &str =
     "Secure Boot with Microsoft's keys, through Debian's shim: cleaned; a changed kernel does not boot";
 
-/// GRUB and the kernel need more than the 256 MiB of other ways at the same time.
-const MEMORY_MIB: u32 = 384;
-/// The firmware keeps the medium, too.
-const MEMORY_BY_HTTP_MIB: u32 = 512;
+const MEMORY_MIB: u32 = 256;
 const SERIAL: &str = "SHIMMED";
 const DISK: u64 = 32 << 20;
-/// What GRUB would say if it read its configuration from the disk.
-const DECOY: &str = "THE DISK WAS ASKED";
+/// An entry that would be the first in the menu, if systemd-boot read those of the disk. Its kernel is none.
+const DECOY: &str = "title THE DISK WAS ASKED\nversion 999\nlinux /decoy\n";
 
 pub async fn story(stage: Stage) -> Result<()> {
-    let disk = OldDisk::prepared(&stage.dir, SERIAL, Bus::Sata, DISK, |file| with_grub(&stage.dir, file))?;
+    let disk = OldDisk::prepared(&stage.dir, SERIAL, Bus::Sata, DISK, |file| with_entry(&stage.dir, file))?;
     let image = image_of_its_own(&stage)?;
-    let (site, node) = sold(&stage, &image, &disk, "redfish-virtual-media", MEMORY_MIB).await?;
+    let (site, node) = sold(&stage, &image, &disk, "redfish-virtual-media").await?;
     let controller = &site.controller;
     let validity = controller.get(&format!("/v1/nodes/{NODE}/validate")).await?;
     let says = validity["boot"]["reason"].as_str().unwrap_or_default();
@@ -51,31 +48,25 @@ pub async fn story(stage: Stage) -> Result<()> {
     flip(&image.join("vmlinuz"))?;
     controller.provision(NODE, "manage").await?;
     controller.node_in(NODE, &["manageable"], SHORT).await?;
-    does_not_boot(controller, &node, "bad shim signature").await
+    does_not_boot(controller, &node, "vmlinuz: Security violation").await
 }
 
 /// The same medium from the memory of the firmware, which has downloaded it.
 pub async fn by_http(stage: Stage) -> Result<()> {
-    let disk = OldDisk::prepared(&stage.dir, SERIAL, Bus::Sata, DISK, |file| with_grub(&stage.dir, file))?;
+    let disk = OldDisk::prepared(&stage.dir, SERIAL, Bus::Sata, DISK, |file| with_entry(&stage.dir, file))?;
     let image = image_of_its_own(&stage)?;
-    let (site, node) = sold(&stage, &image, &disk, "redfish-https", MEMORY_BY_HTTP_MIB).await?;
+    let (site, node) = sold(&stage, &image, &disk, "redfish-https").await?;
     is_cleaned(&site.controller, &node, &disk).await
 }
 
 /// A machine with Microsoft's keys and this disk, whose node has the capability and boots by this interface.
-async fn sold(
-    stage: &Stage,
-    image: &Path,
-    disk: &OldDisk,
-    interface: &str,
-    memory_mib: u32,
-) -> Result<(Site, SiteNode)> {
+async fn sold(stage: &Stage, image: &Path, disk: &OldDisk, interface: &str) -> Result<(Site, SiteNode)> {
     // What the kernel says of its lockdown is a notice.
     let settings = format!("kernel_append = \"{QUICK_KERNEL} loglevel=6\"\n{SETTINGS}{NO_METADATA}");
     let mut site = Site::start_with(&stage.dir, Some(image.to_owned()), &settings).await?;
     let change = |spec: &mut lab::node::NodeSpec| {
         spec.secure_boot = Some(SecureBoot::Microsoft);
-        spec.memory_mib = memory_mib;
+        spec.memory_mib = MEMORY_MIB;
     };
     let specs = vec![disk.spec.clone()];
     let node = site.node_like(NODE, Firmware::Uefi, specs, change, MediaQuirks::default()).await?;
@@ -86,7 +77,7 @@ async fn sold(
     Ok((site, node))
 }
 
-/// Cleans it, under a kernel that is locked down, without a look at what its disk has for GRUB.
+/// Cleans it, under a kernel that is locked down, without a look at what its disk has for systemd-boot.
 async fn is_cleaned(controller: &Controller, node: &SiteNode, disk: &OldDisk) -> Result<()> {
     controller.provision(NODE, "provide").await?;
     let after = cleaned(controller, "available").await?;
@@ -94,7 +85,6 @@ async fn is_cleaned(controller: &Controller, node: &SiteNode, disk: &OldDisk) ->
     disk.ensure_erased()?;
     let said = console(node)?;
     ensure!(said.contains(LOCKED_DOWN), "the kernel is not locked down");
-    ensure!(!said.contains(DECOY), "GRUB read its configuration from the disk");
     ensure!(node.bmc.inserted_media().is_empty(), "left in: {:?}", node.bmc.inserted_media());
     Ok(())
 }
@@ -110,19 +100,19 @@ fn image_of_its_own(stage: &Stage) -> Result<PathBuf> {
     Ok(to)
 }
 
-/// A disk of old data, with a file system in which GRUB would find what it searches for.
-fn with_grub(dir: &Path, disk: &Path) -> Result<()> {
+/// A disk of old data, with a file system that has an entry for systemd-boot.
+fn with_entry(dir: &Path, disk: &Path) -> Result<()> {
     fill::fill(disk, SERIAL, DISK)?;
-    let script = dir.join("decoy.cfg");
-    std::fs::write(&script, format!("echo '{DECOY}'\nsleep 5\nhalt\n"))?;
-    let script = script.to_str().context("the directory is no text")?;
+    let entry = dir.join("decoy.conf");
+    std::fs::write(&entry, DECOY)?;
+    let entry = entry.to_str().context("the directory is no text")?;
     let image = disk.to_str().context("the directory is no text")?;
     let sectors = (DISK / 512).to_string();
     for words in [
         &["mformat", "-i", image, "-T", &sectors, "::"][..],
-        &["mmd", "-i", image, "::/.disk", "::/boot", "::/boot/grub"],
-        &["mcopy", "-i", image, script, "::/.disk/info"],
-        &["mcopy", "-i", image, script, "::/boot/grub/grub.cfg"],
+        &["mmd", "-i", image, "::/EFI", "::/EFI/BOOT", "::/loader", "::/loader/entries"],
+        &["mcopy", "-i", image, entry, "::/loader/entries/decoy.conf"],
+        &["mcopy", "-i", image, entry, "::/decoy"],
     ] {
         let output = Command::new(words[0]).args(&words[1..]).output().context(words[0].to_owned())?;
         ensure!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
