@@ -78,7 +78,7 @@ pub struct Config {
     pub agent_token: Option<Token>,
     /// Outside the ramdisk the agent gives up after this; in it, it never does.
     pub lookup_timeout: Duration,
-    /// What proves this boot; in the ramdisk only: outside it the machine's TPM is left alone.
+    /// What proves this boot; in a ramdisk from a boot medium of a controller only, of which a controller knows what it measures.
     pub tpm: Option<Sources>,
     /// Where the inventory is posted before the lookup, when it is to be.
     pub inspection: Option<Inspection>,
@@ -192,7 +192,7 @@ pub fn parse(environment: &Environment) -> Result<Config, ConfigError> {
         network,
         agent_token: last(&values, "(ipa-agent-token)").map(token).transpose()?,
         lookup_timeout: last(&values, LOOKUP).map_or(Ok(LOOKUP_TIMEOUT), |text| seconds(LOOKUP, text))?,
-        tpm: ramdisk.then(Sources::default),
+        tpm: (ramdisk && environment.is_from_a_medium()).then(Sources::default),
         inspection,
         discovery: discovery(&values)?,
         login_program: path("--login-program")?,
@@ -245,6 +245,11 @@ impl Environment {
     pub fn virtual_media_wanted(&self) -> Option<Wanted> {
         let parameters = kernel_parameters(&self.kernel_command_line);
         Wanted::of(parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())))
+    }
+
+    /// Whether a boot medium of a controller brought this ramdisk.
+    fn is_from_a_medium(&self) -> bool {
+        self.overlay_file.is_some() || !self.medium_parameters.is_empty()
     }
 
     /// This process.

@@ -120,6 +120,8 @@ impl Executor {
         let executor = self.clone();
         let thread_id = id.to_owned();
         let body = move || {
+            // The controller may be heard before all disks are there. No command may look at some of them, or miss a vendor's manager.
+            executor.state.inventory();
             let call = Call {
                 state: &executor.state,
                 find: commands::find,
@@ -204,4 +206,39 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "of unknown cause".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logging::LogRing;
+    use crate::login::NoLogin;
+    use agent_protocol::inventory::Inventory;
+    use ramdisk_init::{Progress, Storage};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    /// The controller is called as soon as it can be. What it asks for then must not look at half of the disks.
+    #[tokio::test]
+    async fn a_command_waits_until_all_disks_are_there() {
+        let (storage, looks) = (Storage::new(), Arc::new(AtomicUsize::new(0)));
+        let counted = looks.clone();
+        let discover = move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Inventory::default()
+        };
+        let login = Box::new(NoLogin);
+        let state = State::new(None, Vec::new(), Box::new(discover), LogRing::default(), login, true);
+        let executor = Executor::new(state.searching(Some(storage.clone())));
+        let params = json!({"node": {}, "ports": []}).as_object().expect("an object").clone();
+        let (status, _) = executor.submit("clean.get_clean_steps", params, None, None).expect("accepted");
+        storage.reached(Progress::Found);
+        let ended = executor.ended(&status.id);
+        assert!(tokio::time::timeout(Duration::from_millis(200), ended).await.is_err(), "it did not wait");
+        assert_eq!(looks.load(Ordering::SeqCst), 0, "it looked at what was there");
+        storage.reached(Progress::Settled);
+        let ended = executor.ended(&status.id).await.expect("known");
+        assert_eq!(ended.command_status, Status::Succeeded, "{ended:?}");
+        assert!(looks.load(Ordering::SeqCst) > 0);
+    }
 }

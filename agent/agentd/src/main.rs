@@ -12,7 +12,7 @@ use block::Filter;
 use hwm_generic::{GenericHardwareManager, MirrorTrust};
 use hwm_host::{Externals, Limits};
 use hwm_sdk::HardwareManager;
-use ramdisk_init::Exit;
+use ramdisk_init::{Exit, Storage};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     match config::parse(&Environment::of_this_process()) {
         Ok(config) => {
             logs.install(config.debug);
-            match live(&config, &logs) {
+            match live(&config, &logs, None) {
                 Ok(Some(exit)) if config.ramdisk => ramdisk_init::end(exit),
                 Ok(_) => ExitCode::SUCCESS,
                 Err(error) => {
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 }
 
 /// The agent's life; errors are text, since they can only be logged here.
-fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
+fn live(config: &Config, logs: &LogRing, storage: Option<Arc<Storage>>) -> Result<Option<Exit>, String> {
     if !config.ignored.is_empty() {
         tracing::warn!(parameters = ?config.ignored, "kernel parameters not obeyed");
     }
@@ -61,6 +61,7 @@ fn live(config: &Config, logs: &LogRing) -> Result<Option<Exit>, String> {
     let externals = Arc::new(externals(config, &managers));
     let discover = discover(config, externals.clone());
     let state = State::new(signer, managers, discover, logs.clone(), login(config), config.ramdisk);
+    let state = state.searching(storage);
     state.set_externals(externals.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

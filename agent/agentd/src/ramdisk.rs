@@ -5,13 +5,14 @@ use crate::inventory::interfaces;
 use crate::logging::LogRing;
 use crate::random;
 use agent_protocol::boot_medium::{NETWORK, StaticNetwork};
-use ramdisk_init::Exit;
+use ramdisk_init::{Exit, Storage};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-/// The agent's life as [`init`] is given it.
-pub type AgentMain = fn(&Config, &LogRing) -> Result<Option<Exit>, String>;
+/// The agent's life as [`init`] is given it; with the search for the disks of the machine, where this process is its init.
+pub type AgentMain = fn(&Config, &LogRing, Option<Arc<Storage>>) -> Result<Option<Exit>, String>;
 
 /// Be PID 1. Returns only when this is no ramdisk (a container's PID 1, for example).
 pub fn init(logs: &LogRing, life: AgentMain) -> ExitCode {
@@ -27,7 +28,7 @@ fn ordinary(logs: &LogRing, life: AgentMain) -> ExitCode {
     let result = config::parse(&Environment::of_this_process()).map_err(|error| error.to_string());
     match result.and_then(|config| {
         logs.install(config.debug);
-        life(&config, logs)
+        life(&config, logs, None)
     }) {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
@@ -50,9 +51,9 @@ fn boot(logs: &LogRing, life: AgentMain) -> Result<Exit, String> {
     for problem in problems {
         tracing::error!("{problem}");
     }
-    let mut devices = ramdisk_init::Devices::start()?;
+    let devices = ramdisk_init::Devices::start()?;
     if let Some(wanted) = environment.virtual_media_wanted() {
-        devices.settle()?;
+        devices.storage().wait_until_settled();
         environment.virtual_media = Some(wanted.read()?);
         parsed = config::parse(&environment);
     }
@@ -61,8 +62,9 @@ fn boot(logs: &LogRing, life: AgentMain) -> Result<Exit, String> {
         Some(network) => Some(network),
         None => static_network(&Path::new("/").join(NETWORK))?,
     };
-    devices.network(config.boot_mac, &config.servers, network.as_ref(), interfaces)?;
-    life(&config, logs)?.ok_or_else(|| "the agent ended without a command to end".into())
+    devices.network(config.boot_mac, &config.servers, network.as_ref(), interfaces);
+    life(&config, logs, Some(devices.storage().clone()))?
+        .ok_or_else(|| "the agent ended without a command to end".into())
 }
 
 /// The network of the boot medium; `None` where it brings none.

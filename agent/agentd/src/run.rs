@@ -9,7 +9,7 @@ use crate::lookup::{self, Controller, LookupRequest};
 use crate::state::State;
 use crate::tls::{self, TlsError};
 use crate::token::Token;
-use crate::{api, bundles, discovery, inspection, server};
+use crate::{api, bundles, discovery, inspection, inventory, server};
 use mac::Mac;
 use ramdisk_init::Exit;
 use std::future::Future;
@@ -128,7 +128,12 @@ async fn live(
     // Before the first heartbeat: from then on the controller may ask for the steps.
     let records = bundles::load(config, &client, &controller, &found).await;
     let starting = state.clone();
-    if let Err(error) = tokio::task::spawn_blocking(move || bundles::start(&starting, &records)).await {
+    let started = tokio::task::spawn_blocking(move || {
+        bundles::start(&starting, &records);
+        // A command waits until all disks are there, and a controller waits for its answer.
+        starting.wait_until_found();
+    });
+    if let Err(error) = started.await {
         tracing::error!(%error, "starting the managers of bundles broke");
     }
 
@@ -240,11 +245,7 @@ async fn serve(
         .and_then(|advertise| advertise.port)
         .or(config.advertise_port)
         .unwrap_or(bound.port());
-    let own = if config.tls {
-        Some(tls::own_certificate(host, &executor.state().inventory().hostname)?)
-    } else {
-        None
-    };
+    let own = if config.tls { Some(tls::own_certificate(host, &inventory::hostname())?) } else { None };
     let scheme = if config.tls { "https" } else { "http" };
     // agent_verify_ca exists since 1.68; an older controller answers 400 to it.
     let can_send = controller.heartbeat_version == agent_protocol::HEARTBEAT_MICROVERSION;
@@ -279,7 +280,7 @@ fn advertised_host(config: &Config, bound: SocketAddr, controller: &Controller) 
 fn lookup_request(config: &Config, state: &State, inspected: Option<String>) -> LookupRequest {
     let mut macs: Vec<String> = config.macs.iter().map(Mac::to_string).collect();
     if macs.is_empty() {
-        macs = state.inventory().interfaces.iter().map(|interface| interface.mac_address.clone()).collect();
+        macs = inventory::interfaces().into_iter().map(|interface| interface.mac_address).collect();
         // The NIC that booted first: a controller that looks at one address looks at this one.
         if let Some(boot) = config.boot_mac.map(|mac| mac.to_string()) {
             macs.retain(|mac| *mac != boot);

@@ -12,7 +12,7 @@ use agent_protocol::heartbeat::{AgentState, Running};
 use agent_protocol::inventory::Inventory;
 use hwm_host::{Externals, Source};
 use hwm_sdk::HardwareManager;
-use ramdisk_init::Exit;
+use ramdisk_init::{Exit, Storage};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -53,7 +53,8 @@ pub struct State {
     managers: Vec<Arc<dyn HardwareManager>>,
     externals: OnceLock<Arc<Externals>>,
     discover: Discover,
-    inventory: RwLock<Arc<Inventory>>,
+    storage: Option<Arc<Storage>>,
+    inventory: RwLock<Option<Arc<Inventory>>>,
     registry: Mutex<Registry>,
     token: RwLock<Option<Token>>,
     exit: watch::Sender<Option<Exit>>,
@@ -63,7 +64,7 @@ pub struct State {
 }
 
 impl State {
-    /// Build it; discovers the hardware once. Without a `signer` no evidence is signed.
+    /// Build it. Without a `signer` no evidence is signed.
     pub fn new(
         signer: Option<Signer>,
         managers: Vec<Arc<dyn HardwareManager>>,
@@ -72,7 +73,6 @@ impl State {
         login: Box<dyn LoginService>,
         in_ramdisk: bool,
     ) -> Self {
-        let inventory = RwLock::new(Arc::new(discover()));
         Self {
             identity: Identity::of_this_process(),
             signer,
@@ -80,13 +80,34 @@ impl State {
             managers,
             externals: OnceLock::new(),
             discover,
-            inventory,
+            storage: None,
+            inventory: RwLock::default(),
             registry: Mutex::default(),
             token: RwLock::new(None),
             exit: watch::Sender::new(None),
             logs,
             login,
             in_ramdisk,
+        }
+    }
+
+    /// With this search for disks, which the discovery of the hardware and every command waits for.
+    #[must_use]
+    pub fn searching(self, storage: Option<Arc<Storage>>) -> Self {
+        Self { storage, ..self }
+    }
+
+    /// Blocks until no disk is missing that is known; then a controller may be called.
+    pub fn wait_until_found(&self) {
+        if let Some(storage) = &self.storage {
+            storage.wait_until_found();
+        }
+    }
+
+    /// Blocks until all disks are there.
+    pub fn wait_until_settled(&self) {
+        if let Some(storage) = &self.storage {
+            storage.wait_until_settled();
         }
     }
 
@@ -133,15 +154,17 @@ impl State {
         }
     }
 
-    /// The hardware as last found.
+    /// The hardware as last found. The first call looks, and blocks until all disks are there.
     pub fn inventory(&self) -> Arc<Inventory> {
-        self.inventory.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        let known = self.inventory.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        known.unwrap_or_else(|| self.rediscover())
     }
 
-    /// Look at the hardware again.
+    /// Look at the hardware again. Blocks until all disks are there.
     pub fn rediscover(&self) -> Arc<Inventory> {
+        self.wait_until_settled();
         let fresh = Arc::new((self.discover)());
-        *self.inventory.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = fresh.clone();
+        *self.inventory.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(fresh.clone());
         fresh
     }
 

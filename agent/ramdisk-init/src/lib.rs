@@ -4,10 +4,11 @@
 //!   run ─▶ mount_all ─▶ console ─▶ (the caller reads its configuration)
 //!      ─▶ Devices::start ─▶ signals, power button
 //!                           modules by modalias ◀── uevents, as long as the machine runs
-//!                           storage: wait until all disks are there                      ┐
+//!                           Storage: wait until all disks are there                      ┐
 //!      ─▶ (the caller reads virtual media, if it was booted from an Ironic's)            │ at the same time
-//!      ─▶ Devices::network: of the boot medium, or by DHCP; then the time                ┘
-//!      ─▶ (the agent's life) ─▶ end: power off, reboot or halt
+//!      ─▶ Devices::network: of the boot medium, or by DHCP; then the time                │
+//!      ─▶ (the agent's life, which waits for Storage before it looks at disks)            ┘
+//!      ─▶ end: power off, reboot or halt
 //! ```
 //!
 //! PID 1 never returns and never hangs silently: every failure is on the console, and the machine reboots after a
@@ -31,6 +32,7 @@ pub mod virtual_media;
 pub use mounts::{FETCHED, console, mount_all, with_writable_efi_variables};
 pub use power::{Exit, end};
 pub use servers::Servers;
+pub use storage::{Progress, Storage};
 
 use agent_protocol::boot_medium::StaticNetwork;
 use agent_protocol::inventory::Interface;
@@ -39,7 +41,6 @@ use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Modules that no device asks for, by the names under which the kernel would ask modprobe for them.
@@ -70,11 +71,11 @@ fn restart_after(pause: Duration, problem: &str) -> Exit {
     Exit::Reboot
 }
 
-/// What lives as long as the machine, and the wait for its disks.
+/// What lives as long as the machine, and the search for its disks.
 #[must_use = "the network is still to be made"]
 pub struct Devices {
     loader: Arc<modules::Loader>,
-    storage: Option<JoinHandle<()>>,
+    storage: Arc<Storage>,
 }
 
 impl Devices {
@@ -92,30 +93,23 @@ impl Devices {
         }
         mounts::mount_efi_variables();
         power::watch_button();
-        Ok(Self { loader, storage: Some(std::thread::spawn(storage::settle)) })
+        Ok(Self { loader, storage: Storage::search() })
     }
 
-    /// Wait for all disks.
-    ///
-    /// # Errors
-    /// Waiting for storage panicked.
-    pub fn settle(&mut self) -> Result<(), String> {
-        let settled = self.storage.take().map_or(Ok(()), JoinHandle::join);
-        settled.map_err(|_| "waiting for storage panicked".to_owned())
+    /// The search for its disks.
+    pub fn storage(&self) -> &Arc<Storage> {
+        &self.storage
     }
 
-    /// Wait for the network and for all disks. `interfaces` lists the network interfaces of this machine that are hardware; the one
+    /// Wait for the network. `interfaces` lists the network interfaces of this machine that are hardware; the one
     /// with `boot_mac` is tried alone first. `servers`: of the boot parameters. `network`: that of the boot medium, which is made alone.
-    ///
-    /// # Errors
-    /// As [`Devices::settle`].
     pub fn network(
-        mut self,
+        &self,
         boot_mac: Option<Mac>,
         servers: &Servers,
         network: Option<&StaticNetwork>,
         interfaces: fn() -> Vec<Interface>,
-    ) -> Result<(), String> {
+    ) {
         network::loopback_up();
         match network {
             Some(network) => {
@@ -128,6 +122,5 @@ impl Devices {
         }
         let of_medium = network.iter().flat_map(|network| &network.ntp).map(IpAddr::to_string);
         clock::set(of_medium.chain(servers.ntp.iter().cloned()).collect());
-        self.settle()
     }
 }

@@ -7,10 +7,11 @@
 //! asked for here: NVMe controllers, USB disks, SCSI disks without their block device. Hosts are not
 //! made to scan again: for libata that is a reset of every port.
 
-use super::uevents;
+use super::{Exit, end, uevents};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,13 +24,84 @@ const USB_TIME: Duration = Duration::from_secs(5);
 const QUIET: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How far the search for disks is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Progress {
+    /// It has found nothing yet that can be relied on.
+    Searching,
+    /// No device that is known is unfinished, but for USB disks, which take up to [`USB_TIME`]. Another one may still appear.
+    Found,
+    /// Nothing has appeared for a while, or the deadline has passed.
+    Settled,
+}
+
+/// The search for the disks of this machine, which goes on while the agent speaks with its controller.
+#[derive(Debug)]
+pub struct Storage {
+    progress: Mutex<Progress>,
+    changed: Condvar,
+}
+
+impl Storage {
+    /// A search that others do.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { progress: Mutex::new(Progress::Searching), changed: Condvar::new() })
+    }
+
+    /// Begins to search. A search that breaks restarts the machine.
+    pub(super) fn search() -> Arc<Self> {
+        let storage = Self::new();
+        let searching = storage.clone();
+        let search = thread::spawn(move || settle(&searching));
+        thread::spawn(move || {
+            if search.join().is_err() {
+                tracing::error!("the search for disks broke; the machine reboots");
+                end(Exit::Reboot);
+            }
+        });
+        storage
+    }
+
+    /// Returns when no device that is known is unfinished, but for USB disks. Then [`Storage::wait_until_settled`] returns within
+    /// seconds, unless more devices appear.
+    pub fn wait_until_found(&self) {
+        self.wait(Progress::Found);
+    }
+
+    /// Returns when all disks are there, or after a minute. Nothing may look at disks before.
+    pub fn wait_until_settled(&self) {
+        self.wait(Progress::Settled);
+    }
+
+    fn wait(&self, least: Progress) {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        while *progress < least {
+            progress = self.changed.wait(progress).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The search is so far now.
+    pub fn reached(&self, now: Progress) {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        self.changed.notify_all();
+    }
+}
+
 /// Return when storage has settled, or at the deadline.
-pub fn settle() {
+fn settle(storage: &Storage) {
+    look(storage);
+    storage.reached(Progress::Settled);
+}
+
+fn look(storage: &Storage) {
     let began = Instant::now();
     let mut seen = uevents::SEEN.load(Ordering::Relaxed);
     let mut still_since = began;
     loop {
         let mut waiting = unfinished(Path::new("/sys"));
+        if waiting.is_empty() {
+            storage.reached(Progress::Found);
+        }
         if began.elapsed() < USB_TIME {
             waiting.extend(empty_usb_hosts(Path::new("/sys")));
         }
@@ -110,6 +182,26 @@ mod tests {
         write("class/nvme/nvme1/state", "live\n");
         write("class/scsi_device/0:0:0:0/device/block/sda/size", "1\n");
         assert_eq!(unfinished(root.path()).len(), 0);
+    }
+
+    #[test]
+    fn who_waits_for_disks_goes_on_when_they_are_there() {
+        let storage = Storage::new();
+        let (goes_on, gone_on) = std::sync::mpsc::channel();
+        for wait in [Storage::wait_until_found, Storage::wait_until_settled] {
+            let (storage, goes_on) = (storage.clone(), goes_on.clone());
+            thread::spawn(move || {
+                wait(&storage);
+                goes_on.send(*storage.progress.lock().expect("not poisoned"))
+            });
+        }
+        let next = || gone_on.recv_timeout(Duration::from_secs(20));
+        assert!(gone_on.recv_timeout(Duration::from_millis(100)).is_err(), "nothing is found");
+        storage.reached(Progress::Found);
+        assert_eq!(next(), Ok(Progress::Found));
+        assert!(gone_on.recv_timeout(Duration::from_millis(100)).is_err(), "more may appear");
+        storage.reached(Progress::Settled);
+        assert_eq!(next(), Ok(Progress::Settled));
     }
 
     #[test]

@@ -118,8 +118,8 @@ pub struct Settings {
     pub agent_requests: RequestRate,
     /// Whether an agent is accepted that shows no nonce, where the boot script was not fetched from this controller.
     pub lookup_without_nonce: bool,
-    /// Whether boot media carry a signed ramdisk, whose boot a TPM can prove.
-    pub signed_ramdisk: bool,
+    /// Whether this controller serves boot media, of which a TPM can prove that some were booted.
+    pub boot_proofs: bool,
     /// Whether boots carry add-on firmware, except by such media.
     pub add_on_firmware: bool,
     /// Whether a node gets its token only after its TPM has proved its boot, unless its `driver_info` decides.
@@ -152,7 +152,7 @@ impl Default for Settings {
             require_agent_tls: true,
             agent_requests: RequestRate { per_s: 10, burst: 100 },
             lookup_without_nonce: false,
-            signed_ramdisk: false,
+            boot_proofs: false,
             add_on_firmware: false,
             require_tpm: false,
             callback_networks: Vec::new(),

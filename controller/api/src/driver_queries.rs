@@ -1,6 +1,7 @@
 //! Questions of the API to drivers. The implementation is injected, so that this crate does not depend on BMC code.
 
 use async_trait::async_trait;
+use model::boot::BootNonce;
 use model::{Abilities, CatalogueStep, Contact, Node, StepKind};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -50,11 +51,11 @@ pub trait DriverQueries: Send + Sync {
     /// What the interfaces of the node can do, with the out-of-band steps at their configured priorities.
     fn abilities(&self, node: &Node) -> Result<Abilities, DriverError>;
 
-    /// What a boot of the signed ramdisk measures.
+    /// What the boot of this node with this nonce measures.
     ///
     /// # Errors
     /// Why that is not known, in words for an operator.
-    async fn signed_ramdisk(&self) -> Result<Arc<tpm::Prediction>, String> {
+    async fn predicted_boot(&self, _node: &Node, _nonce: &BootNonce) -> Result<Arc<tpm::Prediction>, String> {
         Err("this controller boots no signed ramdisk (boot.signed_uki)".to_owned())
     }
 

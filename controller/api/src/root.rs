@@ -28,7 +28,7 @@ pub fn endpoints() -> Vec<Endpoint> {
 pub async fn root(call: Call) -> Reply {
     let version = version(&call);
     let mut anneal = json!({"extension": agent_protocol::EXTENSION});
-    if call.app.settings.signed_ramdisk {
+    if call.app.settings.boot_proofs {
         anneal["boot_proof"] = json!(agent_protocol::boot_proof::VERSION);
     }
     Ok(json(

@@ -33,7 +33,7 @@ struct Scene {
 }
 
 fn settings(require_tpm: bool) -> Settings {
-    Settings { signed_ramdisk: true, require_tpm, lookup_without_nonce: false, ..Settings::default() }
+    Settings { boot_proofs: true, require_tpm, lookup_without_nonce: false, ..Settings::default() }
 }
 
 impl Scene {
@@ -322,9 +322,10 @@ async fn what_was_not_signed_or_not_recorded_is_named() {
     let mut scene = Scene::enrolled().await;
     let other_line = Ramdisk::new("anneal.obeys=sha256:ff quiet", b"an initramfs");
     let other_initramfs = Ramdisk::new(LINE, b"another");
-    for (ramdisk, words) in
-        [(other_line, "the kernel command line is not"), (other_initramfs, "did not start the signed")]
-    {
+    for (ramdisk, words) in [
+        (other_line, "the kernel command line is not"),
+        (other_initramfs, "did not start a program of the ramdisk"),
+    ] {
         let log = Measurements::of(&ramdisk, b"");
         log.measure(&scene.tpm);
         scene.is_refused(scene.proves_with(&log).await, words).await;

@@ -287,14 +287,14 @@ async fn validate_says_which_identity_the_way_of_booting_gives() {
     assert!(signed["reason"].to_string().contains("obeys this controller"), "{signed}");
     let shim = patch("/extra/medium", json!("shim")).await;
     assert_eq!(shim["result"], true);
-    let says = "initramfs and kernel command line are not signed, and no TPM proves them";
+    let says = "initramfs and kernel command line are not signed. Without a TPM that proves it";
     assert!(shim["reason"].to_string().contains(says), "{shim}");
     let proved = patch("/driver_info/require_tpm", json!(true)).await;
-    assert_eq!(proved["result"], false);
-    assert!(
-        proved["reason"].to_string().contains("what a boot through a shim measures is not compared"),
-        "{proved}"
-    );
+    assert_eq!(proved["result"], true);
+    assert!(proved["reason"].to_string().contains("The next inspection records the node's TPM"), "{proved}");
+    let unsigned = patch("/extra/medium", json!("unsigned")).await;
+    assert_eq!(unsigned["result"], false);
+    assert!(unsigned["reason"].to_string().contains("nothing is known of what a boot"), "{unsigned}");
     patch("/driver_info/require_tpm", json!(false)).await;
     let none = patch("/extra/medium", json!("none")).await;
     assert_eq!(none, json!({"result": false, "reason": "no loaders"}));

@@ -64,7 +64,7 @@ impl Overlay {
     }
 
     /// The archive behind the initramfs.
-    pub(crate) fn archive(&self) -> &[u8] {
+    pub fn archive(&self) -> &[u8] {
         &self.archive
     }
 

@@ -58,10 +58,15 @@ impl Template {
     }
 }
 
-/// The entry of systemd-boot's menu. It passes the arguments on as they are.
+/// What systemd-boot makes of the kernel arguments of a medium: the command line that the kernel gets and measures.
+pub fn shim_command_line(arguments: &str) -> String {
+    format!("{ARCHIVES}{}", arguments.trim())
+}
+
+/// The entry of systemd-boot's menu. It passes the arguments on as they are, but for blanks at both ends.
 fn entry(arguments: &str) -> Result<String, TemplateError> {
     check(arguments)?;
-    if arguments.len() + ARCHIVES.len() > COMMAND_LINE {
+    if shim_command_line(arguments).len() > COMMAND_LINE {
         return Err(TemplateError::Arguments);
     }
     Ok(format!("title Anneal\nlinux /vmlinuz\ninitrd /initrd.img\ninitrd /node.img\noptions {arguments}\n"))

@@ -19,8 +19,7 @@ use tokio::fs::File;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::firmware::FirmwareDir;
-use crate::medium::{Media, MediumConfig};
+use crate::medium::{Media, MediumConfig, RamdiskFiles};
 use crate::script::script;
 use crate::{BootDirectory, BootError, HelloAnswer, Mac, MediumAnswer, loaders};
 
@@ -34,14 +33,8 @@ pub struct HttpConfig {
     pub listen: SocketAddr,
     /// How nodes reach this service: `http://10.9.0.1:8080`, put into the scripts.
     pub base_url: String,
-    /// Kernel of the ramdisk.
-    pub kernel: PathBuf,
-    /// Initramfs of the ramdisk.
-    pub initramfs: PathBuf,
-    /// Archive that a rescue boot gets behind it.
-    pub rescue: PathBuf,
-    /// Add-on firmware, if there is any.
-    pub firmware: Option<FirmwareDir>,
+    /// What nodes boot.
+    pub ramdisk: RamdiskFiles,
     /// Directory of the loaders; see [`loaders::NAMES`].
     pub loader_dir: PathBuf,
     /// What boot media are made of besides.
@@ -100,8 +93,7 @@ struct App {
 
 /// The routes, for those who serve them on a listener of their own.
 pub fn router(config: HttpConfig, directory: Arc<dyn BootDirectory>) -> Router {
-    let HttpConfig { kernel, initramfs, rescue, firmware, medium, .. } = config.clone();
-    let media = Arc::new(Media::new(medium, kernel, initramfs, rescue, firmware));
+    let media = Arc::new(Media::new(config.medium.clone(), config.ramdisk.clone()));
     Router::new()
         // A HEAD would take the script without delivering it.
         .route("/boot/ipxe", get(ipxe).head(async || StatusCode::METHOD_NOT_ALLOWED))
@@ -194,9 +186,9 @@ async fn boot_download(
     headers: HeaderMap,
 ) -> Response {
     let path = match name.as_str() {
-        "vmlinuz" => app.config.kernel.clone(),
-        "initramfs" => app.config.initramfs.clone(),
-        "rescue" => app.config.rescue.clone(),
+        "vmlinuz" => app.config.ramdisk.kernel.clone(),
+        "initramfs" => app.config.ramdisk.initramfs.clone(),
+        "rescue" => app.config.ramdisk.rescue.clone(),
         name => match loaders::file(&app.config.loader_dir, name) {
             Some(path) => path,
             None => return text(StatusCode::NOT_FOUND, "no such boot file\n".to_owned()),
@@ -213,7 +205,7 @@ async fn firmware_download(
     Query(who): Query<Who>,
     headers: HeaderMap,
 ) -> Response {
-    match app.config.firmware.as_ref().and_then(|firmware| firmware.file(&name)) {
+    match app.config.ramdisk.firmware.as_ref().and_then(|firmware| firmware.file(&name)) {
         Some(path) => app.answer(&path, "firmware", &method, who, &headers).await,
         None => text(StatusCode::NOT_FOUND, "no such boot file\n".to_owned()),
     }

@@ -46,34 +46,41 @@ pub struct Content {
     pub through_shim: bool,
 }
 
+/// The files of the ramdisk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RamdiskFiles {
+    /// Its kernel.
+    pub kernel: PathBuf,
+    /// Its initramfs.
+    pub initramfs: PathBuf,
+    /// Archive that a rescue boot gets behind it.
+    pub rescue: PathBuf,
+    /// Add-on firmware, if there is any.
+    pub firmware: Option<FirmwareDir>,
+}
+
+impl RamdiskFiles {
+    /// The archives that the kernel unpacks, one behind the other.
+    pub fn archives(&self, content: &Content) -> Vec<PathBuf> {
+        let rescue = content.rescue.then(|| self.rescue.clone());
+        let firmware = content.firmware.iter().filter_map(|name| self.firmware.as_ref()?.file(name));
+        std::iter::once(self.initramfs.clone()).chain(rescue).chain(firmware).collect()
+    }
+}
+
 /// Makes templates, and streams media.
 pub struct Media {
     config: MediumConfig,
-    kernel: PathBuf,
-    initramfs: PathBuf,
-    rescue: PathBuf,
-    firmware: Option<FirmwareDir>,
+    ramdisk: RamdiskFiles,
     made: Templates,
 }
 
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 
 impl Media {
-    /// Of this kernel and these archives.
-    pub fn new(
-        config: MediumConfig,
-        kernel: PathBuf,
-        initramfs: PathBuf,
-        rescue: PathBuf,
-        firmware: Option<FirmwareDir>,
-    ) -> Self {
-        Self { config, kernel, initramfs, rescue, firmware, made: Templates::default() }
-    }
-
-    fn archives(&self, content: &Content) -> Vec<PathBuf> {
-        let rescue = content.rescue.then(|| self.rescue.clone());
-        let firmware = content.firmware.iter().filter_map(|name| self.firmware.as_ref()?.file(name));
-        std::iter::once(self.initramfs.clone()).chain(rescue).chain(firmware).collect()
+    /// Of this ramdisk.
+    pub fn new(config: MediumConfig, ramdisk: RamdiskFiles) -> Self {
+        Self { config, ramdisk, made: Templates::default() }
     }
 
     /// The template of the files that are there now. Made again when one of them was replaced.
@@ -90,9 +97,10 @@ impl Media {
         } else {
             &["isolinux.bin", "ldlinux.c32", "linuxx64.efi.stub"]
         };
-        let archives = self.archives(content).len();
+        let archives = self.ramdisk.archives(content);
         let loaders: Vec<PathBuf> = names.iter().map(|name| self.config.loader_dir.join(name)).collect();
-        let paths = [self.archives(content), vec![self.kernel.clone()], loaders].concat();
+        let paths = [archives.clone(), vec![self.ramdisk.kernel.clone()], loaders].concat();
+        let archives = archives.len();
         let mut files = Vec::new();
         for path in &paths {
             files.push(Version::of(path).await?);
@@ -167,8 +175,8 @@ impl Media {
             Piece::Zeros(count) => Box::new(tokio::io::repeat(0).take(count)),
             Piece::Source { source, offset, count } => {
                 let path = match source {
-                    Source::Kernel => self.kernel.clone(),
-                    Source::Archive(index) => self.archives(content).swap_remove(index),
+                    Source::Kernel => self.ramdisk.kernel.clone(),
+                    Source::Archive(index) => self.ramdisk.archives(content).swap_remove(index),
                     Source::Program => self.config.signed_uki.clone().unwrap_or_default(),
                     Source::Shim => self.config.loader_dir.join(SHIM),
                     Source::SystemdBoot => self.config.loader_dir.join(SYSTEMD_BOOT),

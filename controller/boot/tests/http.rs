@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use boot::firmware::FirmwareDir;
 use boot::http::{Http, HttpConfig};
-use boot::medium::MediumConfig;
+use boot::medium::{MediumConfig, RamdiskFiles};
 use boot::{BootAnswer, BootDirectory, CancellationToken, HelloAnswer, Mac};
 use http_server::{Clients, Limits, Places, Timeouts};
 
@@ -65,10 +65,12 @@ async fn running() -> Running {
     let config = HttpConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         base_url: "http://10.9.0.1:8080".to_owned(),
-        kernel: dir.path().join("vmlinuz"),
-        initramfs: dir.path().join("missing"),
-        rescue: dir.path().join("login"),
-        firmware: Some(FirmwareDir::new(dir.path().join("firmware"))),
+        ramdisk: RamdiskFiles {
+            kernel: dir.path().join("vmlinuz"),
+            initramfs: dir.path().join("missing"),
+            rescue: dir.path().join("login"),
+            firmware: Some(FirmwareDir::new(dir.path().join("firmware"))),
+        },
         loader_dir: dir.path().to_owned(),
         medium: MediumConfig {
             loader_dir: dir.path().to_owned(),

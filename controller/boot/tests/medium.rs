@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use boot::firmware::FirmwareDir;
 use boot::http::{Http, HttpConfig};
-use boot::medium::{Content, MediumConfig, SHIM, SYSTEMD_BOOT};
+use boot::medium::{Content, MediumConfig, RamdiskFiles, SHIM, SYSTEMD_BOOT};
 use boot::{BootAnswer, BootDirectory, CancellationToken, Mac, MediumAnswer, Overlay};
 use http_server::{Clients, Limits, Places, Timeouts};
 use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, RANGE};
@@ -84,10 +84,12 @@ async fn serving_program(dir: &Path, signed_uki: Option<PathBuf>) -> (String, to
     let config = HttpConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         base_url: "http://10.9.0.1:8080".to_owned(),
-        kernel: dir.join("vmlinuz"),
-        initramfs: dir.join("initramfs"),
-        rescue: dir.join("rescue"),
-        firmware: Some(FirmwareDir::new(dir)),
+        ramdisk: RamdiskFiles {
+            kernel: dir.join("vmlinuz"),
+            initramfs: dir.join("initramfs"),
+            rescue: dir.join("rescue"),
+            firmware: Some(FirmwareDir::new(dir)),
+        },
         loader_dir: dir.to_owned(),
         medium: MediumConfig { loader_dir: dir.to_owned(), arguments: "quiet".to_owned(), signed_uki },
     };

@@ -1,18 +1,17 @@
 //! Starts the optional boot services.
 
+use crate::boot_contents::BootContents;
 use crate::config::{Boot, Config, DhcpMode};
 use crate::directory::Directory;
 use crate::discovery_boots::DiscoveryBoots;
-use crate::firmware_choices::FirmwareChoices;
 use crate::identity::Identity;
 use crate::services::Services;
 use anyhow::{Context, Result};
+use boot::BootDirectory;
 use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool, SharedLeases};
 use boot::dhcp6::{Dhcp6, Dhcp6Config};
 use boot::http::{Http, HttpConfig};
-use boot::medium::MediumConfig;
 use boot::tftp::{Tftp, TftpConfig};
-use boot::{BootDirectory, RamdiskParams, kernel_arguments, ramdisk_cmdline};
 use http_server::Clients;
 use metrics::Metrics;
 use model::AgentApi;
@@ -26,6 +25,8 @@ use tokio_util::sync::CancellationToken;
 /// What the services of `[boot]` work with.
 pub struct BootServices<'a> {
     pub config: &'a Config,
+    /// `None` without `[boot]`.
+    pub contents: Option<Arc<BootContents>>,
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub clients: Clients,
@@ -70,24 +71,11 @@ fn ipv6(address: IpAddr) -> Option<Ipv6Addr> {
 
 /// Bind and run the services that `[boot]` enables.
 pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<()> {
-    let BootServices { config, store, clock, clients, remarks, runtime, stop, members, metrics } = parts;
+    let BootServices { config, contents, store, clock, clients, remarks, runtime, stop, members, metrics } =
+        parts;
     let boot = &config.boot;
-    if !boot.enabled {
-        return Ok(());
-    }
-    let own = members.agent_api().context("boot.address is none of api.listen")?.clone();
-    let ramdisk = RamdiskParams {
-        api_urls: own.by_url().map(|api| api.url).collect(),
-        pins_sha256: own.pin_sha256.iter().cloned().collect(),
-        dns: boot.dns.clone(),
-        ntp: boot.ntp.clone(),
-        consoles: boot.consoles.clone(),
-        extra: boot.kernel_append.clone(),
-        ..RamdiskParams::default()
-    };
-    ramdisk_cmdline(&ramdisk).context("boot")?;
+    let Some(contents) = contents else { return Ok(()) };
     let leases = SharedLeases::default();
-    let arguments = kernel_arguments(&ramdisk).context("boot")?;
     let known = leases.clone();
     let lease_of = Arc::new(move |mac| known.address_of(mac));
     let hellos = api::Rates::new(config.agent.requests());
@@ -96,23 +84,11 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
         after: config.discovery.after,
         asked: api::Rates::new(config.agent.requests()),
     });
-    let members_of = members.clone();
-    let firmware = FirmwareChoices::of(boot);
-    let directory = Directory {
-        store,
-        clock,
-        ramdisk,
-        own,
-        members: members_of,
-        lease_of,
-        hellos,
-        remarks,
-        discovery,
-        firmware,
-    };
+    let directory =
+        Directory { store, clock, contents: contents.clone(), lease_of, hellos, remarks, discovery };
     let directory = metrics.directory(Arc::new(directory));
     let mut starter = Starter { boot, runtime, stop, services };
-    starter.http(&arguments, &directory, &clients).await?;
+    starter.http(&contents, &directory, &clients).await?;
     starter.tftp().await?;
     starter.router_advertisements();
     starter.dhcpv6().await?;
@@ -130,7 +106,7 @@ struct Starter<'a> {
 impl Starter<'_> {
     async fn http(
         &mut self,
-        arguments: &str,
+        contents: &BootContents,
         directory: &Arc<dyn BootDirectory>,
         clients: &Clients,
     ) -> Result<()> {
@@ -139,16 +115,9 @@ impl Starter<'_> {
             let config = HttpConfig {
                 listen,
                 base_url: format!("http://{listen}"),
-                kernel: boot.kernel.clone(),
-                initramfs: boot.initramfs.clone(),
-                rescue: boot.rescue.clone(),
-                firmware: boot.firmware_dir(),
+                ramdisk: contents.files.clone(),
                 loader_dir: boot.loader_dir.clone(),
-                medium: MediumConfig {
-                    loader_dir: boot.medium_loader_dir.clone(),
-                    arguments: arguments.to_owned(),
-                    signed_uki: boot.signed_uki().map(Into::into),
-                },
+                medium: contents.medium.clone(),
             };
             let bound = Http::bind(config, directory.clone(), clients.clone());
             let http = self.runtime.spawn(bound).await?.context("boot.http_port")?;

@@ -112,7 +112,7 @@ impl Config {
             require_agent_tls: self.agent.require_tls,
             agent_requests: self.agent.requests(),
             lookup_without_nonce: self.agent.lookup_without_nonce,
-            signed_ramdisk: self.boot.signed_uki().is_some(),
+            boot_proofs: self.boot.enabled,
             add_on_firmware: self.boot.firmware_dir().is_some(),
             require_tpm: self.boot.require_tpm,
             callback_networks: self.agent.callback_networks.clone(),

@@ -1,34 +1,24 @@
 //! What the NIC with a MAC address boots: the ramdisk while the node's run needs it, the disk otherwise.
 
+use crate::boot_contents::{BootContents, gets_login};
 use crate::discovery_boots::DiscoveryBoots;
-use crate::firmware_choices::FirmwareChoices;
-use crate::node_media;
 use async_trait::async_trait;
-use boot::medium::Content;
-use boot::{
-    BootAnswer, BootDirectory, HelloAnswer, Mac, MediumAnswer, Overlay, RamdiskParams, boot_parameters,
-    inspection_callback, ramdisk_cmdline,
-};
+use boot::{BootAnswer, BootDirectory, HelloAnswer, Mac, MediumAnswer};
 use http_server::address_key;
-use model::boot::{BootNonce, RamdiskAgent};
 use model::boot_medium::{MediumFormat, MediumKind};
 use model::discovery::UnknownBoot;
 use model::hello::HelloNonce;
 use model::ramdisk_deploy::{RamdiskDeploy, boots_instance};
-use model::{AgentApi, Node, ResourceKind, RunKind, boot_medium, capabilities};
-use std::iter;
+use model::{Node, ResourceKind, boot_medium};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Clock, FetchSource, Members, Remarks, ScriptFetch, ScriptGrant, Store, StoreError};
+use store::{Clock, FetchSource, Remarks, ScriptFetch, ScriptGrant, Store, StoreError};
 use subtle::ConstantTimeEq;
 use tokio::time::{Instant, timeout};
 
 /// Which address a NIC has been given, if any.
 pub type LeaseOf = Arc<dyn Fn(Mac) -> Option<Ipv4Addr> + Send + Sync>;
-
-/// How many URLs of controllers a boot script names, and so the most controllers: Linux takes 2048 bytes of arguments on x86.
-const API_URLS: usize = 5;
 
 /// Looks nodes up in the store.
 pub struct Directory {
@@ -36,12 +26,8 @@ pub struct Directory {
     pub store: Arc<dyn Store>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Parameters of every ramdisk.
-    pub ramdisk: RamdiskParams,
-    /// Where agents reach this controller.
-    pub own: AgentApi,
-    /// The others, to which they turn when it is gone.
-    pub members: Members,
+    /// What the boots of nodes consist of.
+    pub contents: Arc<BootContents>,
     /// The lease of a NIC, where this controller gives nodes their addresses.
     pub lease_of: LeaseOf,
     /// How many hellos an address may send.
@@ -50,8 +36,6 @@ pub struct Directory {
     pub remarks: Remarks,
     /// Boots of machines that no node is known for; `None`: there are none.
     pub discovery: Option<DiscoveryBoots>,
-    /// The add-on firmware of boots.
-    pub firmware: FirmwareChoices,
 }
 
 /// How long the name of a BMC is looked up.
@@ -123,12 +107,13 @@ impl Directory {
     async fn unknown(&self, mac: Mac, from: IpAddr) -> BootAnswer {
         let Some(discovery) = &self.discovery else { return BootAnswer::Unknown };
         let boot = UnknownBoot { mac, from: from.to_canonical(), at: self.clock.now() };
-        let answer = discovery.answer(&*self.store, boot, (self.lease_of)(mac), self.controllers("")).await;
+        let answer =
+            discovery.answer(&*self.store, boot, (self.lease_of)(mac), self.contents.controllers("")).await;
         match answer {
             BootAnswer::Ramdisk { kernel_args, rescue, .. } => BootAnswer::Ramdisk {
                 kernel_args,
                 rescue,
-                firmware: self.firmware.of_unknown_machine().await,
+                firmware: self.contents.firmware.of_unknown_machine().await,
             },
             other => other,
         }
@@ -147,11 +132,11 @@ impl Directory {
         }
         let fetch = ScriptFetch { by: FetchSource::Nic(mac), from, at: self.clock.now() };
         match self.store.fetch_script(node_uuid, fetch).await {
-            Ok(ScriptGrant::Given(nonce)) => match self.kernel_args(node, &nonce) {
+            Ok(ScriptGrant::Given(nonce)) => match self.contents.kernel_args(node, &nonce) {
                 Ok(kernel_args) => BootAnswer::Ramdisk {
                     kernel_args,
                     rescue: gets_login(node),
-                    firmware: self.firmware_of(node, &nonce).await,
+                    firmware: self.contents.firmware_of(node, &nonce).await,
                 },
                 Err(error) => {
                     tracing::error!(%node_uuid, %error, "no kernel command line");
@@ -195,35 +180,14 @@ impl Directory {
         if !may {
             return Ok(MediumAnswer::NotThere);
         }
-        match self.overlay(node, &boot.nonce) {
+        match self.contents.overlay(node, &boot.nonce) {
             Ok(overlay) => {
-                let firmware = match self.firmware.reaches_media() {
-                    true => self.firmware_of(node, &boot.nonce).await,
-                    false => Vec::new(),
-                };
-                let through_shim = capabilities::has_secure_boot(node);
-                let content = Content { rescue: gets_login(node), firmware, through_shim };
+                let content = self.contents.content(node, &boot.nonce).await;
                 Ok(MediumAnswer::Medium { overlay, content, program_alone: form == MediumFormat::Program })
             }
             Err(error) => {
                 tracing::error!(%node_uuid, error, "no boot medium");
                 Ok(MediumAnswer::Failed)
-            }
-        }
-    }
-
-    /// The add-on firmware of this boot. Why there is none, where there should be some, is in the node's history.
-    async fn firmware_of(&self, node: &Node, nonce: &BootNonce) -> Vec<String> {
-        match self.firmware.of_boot(&*self.store, node, nonce).await {
-            Ok(firmware) => firmware,
-            Err(problem) => {
-                tracing::error!(node_uuid = %node.uuid, problem, "no add-on firmware");
-                let text = format!("the node boots without add-on firmware: {problem}");
-                let (store, at) = (&*self.store, self.clock.now());
-                if let Err(error) = self.remarks.note_kind(store, node.uuid, "firmware", &text, at).await {
-                    tracing::error!(node_uuid = %node.uuid, error = %error.chain(), "cannot write the node's history");
-                }
-                Vec::new()
             }
         }
     }
@@ -276,54 +240,6 @@ impl Directory {
         let ports = self.store.resources(ResourceKind::Port, Some(node.uuid)).await?;
         Ok(ports.iter().filter_map(|port| port.key.as_deref()?.parse().ok()).collect())
     }
-
-    /// What the medium of a boot has besides kernel and initramfs.
-    fn overlay(&self, node: &Node, nonce: &BootNonce) -> Result<Overlay, String> {
-        let (ramdisk, callback) = self.parameters(node, nonce);
-        let parameters = boot_parameters(&ramdisk).map_err(|error| error.to_string())?;
-        let parameters = format!("{parameters}{callback}");
-        let overlay = match RamdiskAgent::of(&node.properties) {
-            RamdiskAgent::Anneal => Overlay::new(&parameters, node_media::network(node)?.as_ref()),
-            RamdiskAgent::IronicPythonAgent => Overlay::for_ironic_python_agent(&parameters),
-        };
-        overlay.map_err(|error| error.to_string())
-    }
-
-    /// The kernel arguments.
-    fn kernel_args(&self, node: &Node, nonce: &BootNonce) -> Result<String, boot::CmdlineError> {
-        let (ramdisk, callback) = self.parameters(node, nonce);
-        Ok(format!("{}{callback}", ramdisk_cmdline(&ramdisk)?))
-    }
-
-    /// The parameters of the ramdisk, and one more argument: a node that is inspected also gets the URL to send its inventory
-    /// to. Anneal's agent shows the nonce in a header; ironic-python-agent repeats what its URLs begin with.
-    fn parameters(&self, node: &Node, nonce: &BootNonce) -> (RamdiskParams, String) {
-        let ramdisk = match RamdiskAgent::of(&node.properties) {
-            RamdiskAgent::Anneal => {
-                RamdiskParams { nonce: Some(nonce.expose().to_owned()), ..self.controllers("") }
-            }
-            // It takes one time server.
-            RamdiskAgent::IronicPythonAgent => RamdiskParams {
-                ntp: self.ramdisk.ntp.iter().take(1).cloned().collect(),
-                ..self.controllers(&format!("{}{}", api::NONCE_PATH, nonce.expose()))
-            },
-        };
-        let inspects = node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Inspect);
-        let callback = if inspects { inspection_callback(&ramdisk) } else { String::new() };
-        (ramdisk, callback)
-    }
-
-    /// The parameters of every ramdisk, with the controllers that it may turn to. Their URLs end with `suffix`.
-    fn controllers(&self, suffix: &str) -> RamdiskParams {
-        let others = self.members.other_agent_apis(API_URLS - 1);
-        let all = || iter::once(&self.own).chain(&others);
-        let by_url = all().flat_map(AgentApi::by_url).take(API_URLS);
-        RamdiskParams {
-            api_urls: by_url.map(|api| format!("{}{suffix}", api.url)).collect(),
-            pins_sha256: all().filter_map(|api| api.pin_sha256.clone()).collect(),
-            ..self.ramdisk.clone()
-        }
-    }
 }
 
 /// Where the node's BMC is.
@@ -350,13 +266,6 @@ fn instance(node: &Node, mac: Mac) -> BootAnswer {
             BootAnswer::Wait
         }
     }
-}
-
-/// Whether this boot of the node gets the archive with a login: our agent's, while the node is being rescued.
-/// ironic-python-agent's ramdisk has its own.
-fn gets_login(node: &Node) -> bool {
-    RamdiskAgent::of(&node.properties) == RamdiskAgent::Anneal
-        && node.run.as_ref().is_some_and(|run| run.is_active() && run.kind == RunKind::Rescue)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The drivers of the `bmc` crate behind the API's queries.
 
+use crate::boot_contents::BootContents;
 use crate::node_media::NodeMedia;
 use api::{
     BootDevice, BootMediumKind, DriverDescription, DriverError, DriverQueries, Indicator, IndicatorId,
@@ -9,6 +10,7 @@ use async_trait::async_trait;
 use bmc::{Bmc, BmcError, Builtin, Drivers, ErrorKind};
 use conductor::Settings;
 use conductor::agent_client::{AgentClient, PlanError};
+use model::boot::BootNonce;
 use model::{Abilities, CatalogueStep, Contact, Node, StepKind};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -22,19 +24,27 @@ pub struct BmcDrivers {
     settings: Settings,
     agents: AgentClient,
     media: Option<NodeMedia>,
+    contents: Option<Arc<BootContents>>,
 }
 
 impl BmcDrivers {
     /// The enabled drivers. Steps have the priorities of `settings`; erase plans are requested through `agents`.
     pub fn new(enabled: &[String], bmc: Builtin, settings: Settings, agents: AgentClient) -> Self {
         let drivers = enabled.iter().map(|name| described(name)).collect();
-        Self { drivers, bmc, settings, agents, media: None }
+        Self { drivers, bmc, settings, agents, media: None, contents: None }
     }
 
     /// With boot media for nodes that boot by virtual media.
     #[must_use]
     pub fn serving(mut self, media: NodeMedia) -> Self {
         self.media = Some(media);
+        self
+    }
+
+    /// With what those nodes boot.
+    #[must_use]
+    pub fn booting(mut self, contents: Option<Arc<BootContents>>) -> Self {
+        self.contents = contents;
         self
     }
 
@@ -192,8 +202,14 @@ impl DriverQueries for BmcDrivers {
         media.check(node).map(|_| media.kind(node))
     }
 
-    async fn signed_ramdisk(&self) -> Result<Arc<tpm::Prediction>, String> {
-        self.media.as_ref().ok_or("this controller serves no boot media")?.predicted().await
+    async fn predicted_boot(&self, node: &Node, nonce: &BootNonce) -> Result<Arc<tpm::Prediction>, String> {
+        let (Some(media), Some(contents)) = (&self.media, &self.contents) else {
+            return Err("this controller serves no boot media".to_owned());
+        };
+        match media.kind(node) {
+            BootMediumKind::Shim => contents.measured_through_shim(node, nonce).await.map(Arc::new),
+            BootMediumKind::Signed | BootMediumKind::Unsigned => media.predicted().await,
+        }
     }
 
     async fn erase_plan(&self, node: &Node, contact: &Contact, step: &Value) -> Result<Value, DriverError> {

@@ -2,6 +2,7 @@
 
 mod agent_runtime;
 mod backup;
+mod boot_contents;
 mod boot_services;
 mod certificate_key;
 mod config;
@@ -34,6 +35,7 @@ mod state_dir;
 mod web_page;
 
 use anyhow::{Context, Result};
+use boot_contents::BootContents;
 use boot_services::BootServices;
 use clap::Parser;
 use conductor::agent_client::AgentClient;
@@ -139,10 +141,13 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let images = image_store::open(&config, &identity, store.clone(), members.clone())?;
     let (agents, remarks) = (agent_client(&config, &images), store::Remarks::default());
     let (bmcs, media) = (open_bmcs(&config), NodeMedia::of(&config, members.agent_api()));
+    let contents =
+        BootContents::of(&config, for_agents.clone(), clock.clone(), members.clone(), remarks.clone())?;
+    let contents = contents.map(Arc::new);
     let app = api::App {
         store: store.clone(),
         clock: clock.clone(),
-        drivers: Arc::new(api_drivers(&config, &bmcs, &agents, &media)),
+        drivers: Arc::new(api_drivers(&config, &bmcs, &agents, &media).booting(contents.clone())),
         bundles: Some(Arc::new(open_bundles(&config)?)),
         images,
         certificate_key: Some(certificate_key.public().to_string()),
@@ -169,6 +174,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     listeners.serve_all(&identity, app, agents_app, &mut services).await?;
     let boot = BootServices {
         config: &config,
+        contents,
         store: for_agents,
         clock: clock.clone(),
         clients: classes.boot(),

@@ -95,7 +95,9 @@ impl NodeMedia {
     /// # Errors
     /// There is none, or it cannot be predicted, in words for an operator.
     pub async fn predicted(&self) -> Result<Arc<tpm::Prediction>, String> {
-        let file = self.signed_uki.as_ref().ok_or("boot.signed_uki names no signed ramdisk")?;
+        let file = self.signed_uki.as_ref().ok_or(
+            "boot.signed_uki names no signed ramdisk, and the node does not boot through a shim (the capability secure_boot:true)",
+        )?;
         self.predictions.of(file).await.map_err(|why| format!("boot.signed_uki {}: {why}", file.display()))
     }
 

@@ -6,7 +6,7 @@ use crate::event_log::{self, Event, EventLog};
 use crate::key::{AttestationKey, EndorsementKey, Name};
 use crate::measurements::{Change, Measurements};
 use crate::pcr::{PCRS, Pcrs};
-use crate::program::Prediction;
+use crate::program::{Prediction, Rest};
 use crate::quote;
 use crate::refusal::Refusal;
 use crate::replay::replay;
@@ -44,13 +44,13 @@ pub struct Expected<'a> {
     pub secret: &'a [u8; SECRET],
     /// Of this challenge, this boot and these keys: [`binding`].
     pub binding: &'a Digest,
-    /// Of the signed ramdisk.
+    /// Of what is to be booted.
     pub program: &'a Prediction,
     /// Of the node, if it is enrolled.
     pub recorded: Option<&'a Measurements>,
 }
 
-/// A boot of the signed ramdisk on this machine.
+/// A boot of the ramdisk on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
     /// SHA-256 of the quote (`TPMS_ATTEST`).
@@ -102,10 +102,7 @@ pub fn judge(shown: &Shown, expected: &Expected) -> Result<Proof, Refusal> {
     }
     command_line(&log, expected.program)?;
     let programs = other_programs(&log, expected.program)?;
-    let (measured, predicted) = (shown.pcrs.value(11), expected.program.parts);
-    if measured != predicted {
-        return Err(Refusal::Parts { measured, predicted });
-    }
+    rest(&log, shown.pcrs, expected.program.rest)?;
     let measurements = Measurements::new(shown.pcrs, programs);
     let changes = match expected.recorded {
         Some(recorded) => recorded.changes(&measurements),
@@ -147,15 +144,33 @@ fn command_line(log: &EventLog, program: &Prediction) -> Result<(), Refusal> {
     Err(Refusal::CommandLine { measured: first.digest, predicted: program.command_line })
 }
 
-/// The programs in PCR 4 besides the signed ramdisk and its kernel.
+/// The programs in PCR 4 besides those of the ramdisk.
 fn other_programs(log: &EventLog, program: &Prediction) -> Result<Vec<Digest>, Refusal> {
     let started = log.of(4).filter(|event| !is_no_program(event)).map(|event| event.digest);
     let started: Vec<Digest> = started.collect();
-    if !started.contains(&program.program) {
-        return Err(Refusal::Program { started, predicted: program.program });
+    if let Some(missing) = program.required().iter().find(|own| !started.contains(own)) {
+        return Err(Refusal::Program { started, predicted: *missing });
     }
-    let own = [program.program, program.kernel];
-    Ok(started.into_iter().filter(|digest| !own.contains(digest)).collect())
+    Ok(started.into_iter().filter(|digest| !program.programs.contains(digest)).collect())
+}
+
+/// That nothing else of the ramdisk was changed.
+fn rest(log: &EventLog, pcrs: &Pcrs, predicted: Rest) -> Result<(), Refusal> {
+    let parts = |predicted| match pcrs.value(11) {
+        measured if measured == predicted => Ok(()),
+        measured => Err(Refusal::Parts { measured, predicted }),
+    };
+    match predicted {
+        Rest::Parts(predicted) => parts(predicted),
+        Rest::Initrd(predicted) => {
+            // The kernel measures it next after its command line, which the caller has compared.
+            let measured = log.of(9).nth(1).map(|event| event.digest);
+            if measured != Some(predicted) {
+                return Err(Refusal::Initrd { measured: measured.unwrap_or(Digest::ZERO), predicted });
+            }
+            parts(Digest::ZERO)
+        }
+    }
 }
 
 /// Separators and texts of the firmware ("Calling EFI Application from Boot Option"), whose digests are those of their data. The

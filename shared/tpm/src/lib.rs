@@ -3,7 +3,7 @@
 //! ```text
 //!   agent       Prover over a Transport: endorsement key, attestation key ─▶ activate ─▶ quote
 //!   controller  make_credential(keys, secret) ─▶ …
-//!               predict(the signed program) ─▶ judge(Shown, Expected) ─▶ Proof, or the Refusal that names what failed
+//!               predict(what is booted) ─▶ judge(Shown, Expected) ─▶ Proof, or the Refusal that names what failed
 //! ```
 //!
 //! No C and no `unsafe`. Everything but [`Tpm`] and [`Prover`] is pure; parsers take any bytes and allocate no more than they were given.
@@ -38,7 +38,7 @@ pub use judge::{Expected, Proof, Shown, binding, judge};
 pub use key::{AttestationKey, EndorsementKey, KeyError, Name};
 pub use measurements::{Change, Measurements};
 pub use pcr::{PCRS, Pcrs};
-pub use program::{Prediction, ProgramError, predict};
+pub use program::{Prediction, ProgramError, Rest, predict, predict_loaded};
 pub use quote::{Quote, QuoteError, verify as verify_quote};
 pub use refusal::Refusal;
 pub use replay::replay;

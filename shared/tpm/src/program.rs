@@ -1,4 +1,4 @@
-//! What a firmware measures when it starts a signed ramdisk: predicted from its file alone.
+//! What a boot of the ramdisk measures, predicted from its files: a signed ramdisk, or one that signed loaders start.
 
 use crate::authenticode::Program;
 use crate::digest::Digest;
@@ -14,14 +14,32 @@ const VERSION: &str = "252";
 /// What the measurements of a boot must show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prediction {
-    /// Digest of the signed program, which the firmware measures into PCR 4.
-    pub program: Digest,
-    /// Digest of the kernel in it, which the firmware measures there, too.
-    pub kernel: Digest,
+    /// Digests of the programs that are started, which PCR 4 shows: the signed ramdisk or the loaders, and the kernel.
+    pub programs: Vec<Digest>,
     /// SHA-256 of the kernel command line as UTF-16LE with a NUL, which the kernel measures into PCR 9 first.
     pub command_line: Digest,
-    /// Value of PCR 11: all parts of the program.
-    pub parts: Digest,
+    /// The rest of the ramdisk.
+    pub rest: Rest,
+}
+
+/// What shows that the rest of a ramdisk is unchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// PCR 11 has this value: all parts of a signed ramdisk, which systemd's stub measures.
+    Parts(Digest),
+    /// What the kernel measures into PCR 9 after its command line: SHA-256 of all that loaders have given to it as its initrd. Nothing
+    /// is measured into PCR 11.
+    Initrd(Digest),
+}
+
+impl Prediction {
+    /// The programs that PCR 4 has to show. Not every firmware measures a kernel that systemd's stub starts, which PCR 11 shows.
+    pub(crate) fn required(&self) -> &[Digest] {
+        match self.rest {
+            Rest::Parts(_) => self.programs.get(..1).unwrap_or_default(),
+            Rest::Initrd(_) => &self.programs,
+        }
+    }
 }
 
 /// Why nothing can be predicted.
@@ -61,11 +79,31 @@ pub fn predict(file: &[u8]) -> Result<Prediction, ProgramError> {
         }
     }
     Ok(Prediction {
-        program: program.digest().map_err(Malformed)?,
-        kernel: Program::parse(kernel).and_then(|kernel| kernel.digest()).map_err(Malformed)?,
+        programs: vec![program.digest().map_err(Malformed)?, started(kernel)?],
         command_line: measured_line(line),
-        parts,
+        rest: Rest::Parts(parts),
     })
+}
+
+/// Predict the measurements of a ramdisk that loaders start: the firmware the first, each the next one, and the last the kernel. `initrd`:
+/// SHA-256 of all that the kernel gets as its initrd.
+///
+/// # Errors
+/// One of the files is no program.
+pub fn predict_loaded(
+    loaders: &[&[u8]],
+    kernel: &[u8],
+    line: &str,
+    initrd: Digest,
+) -> Result<Prediction, ProgramError> {
+    let programs =
+        loaders.iter().chain([&kernel]).map(|program| started(program)).collect::<Result<_, _>>()?;
+    Ok(Prediction { programs, command_line: measured_line(line), rest: Rest::Initrd(initrd) })
+}
+
+/// What the start of a program is measured as.
+fn started(program: &[u8]) -> Result<Digest, ProgramError> {
+    Program::parse(program).and_then(|program| program.digest()).map_err(ProgramError::Malformed)
 }
 
 /// The stub replaces control characters and cuts blanks at the end, and gives the line to the kernel with a NUL.

@@ -48,24 +48,24 @@ pub enum Refusal {
         quoted: Digest,
     },
     /// By BIOS, iPXE or a boot loader.
-    #[error("no kernel command line was measured: this was no boot of the signed ramdisk")]
+    #[error("no kernel command line was measured: this was no boot of the ramdisk")]
     NotMeasured,
     /// Changed.
     #[error(
-        "the kernel command line is not the signed ramdisk's: its digest is {measured}, predicted is {predicted}"
+        "the kernel command line is not the ramdisk's: its digest is {measured}, predicted is {predicted}"
     )]
     CommandLine {
         /// In PCR 9.
         measured: Digest,
-        /// Of the signed ramdisk.
+        /// Of the ramdisk.
         predicted: Digest,
     },
     /// Changed, another one, or a disk was booted.
-    #[error("the firmware did not start the signed ramdisk, whose digest is {predicted}; it started {}", list(.started))]
+    #[error("the firmware did not start a program of the ramdisk, whose digest is {predicted}; it started {}", list(.started))]
     Program {
         /// In PCR 4.
         started: Vec<Digest>,
-        /// Of the signed ramdisk.
+        /// The signed ramdisk, a loader or the kernel.
         predicted: Digest,
     },
     /// Changed.
@@ -75,7 +75,17 @@ pub enum Refusal {
     Parts {
         /// In PCR 11.
         measured: Digest,
-        /// Of the signed ramdisk.
+        /// Of the signed ramdisk; zeros where loaders start it.
+        predicted: Digest,
+    },
+    /// Changed, or of another boot.
+    #[error(
+        "the initramfs is not what the controller sent for this boot: its digest is {measured}, predicted is {predicted}"
+    )]
+    Initrd {
+        /// In PCR 9 after the command line; zeros: nothing.
+        measured: Digest,
+        /// Initramfs and overlay of this boot.
         predicted: Digest,
     },
 }

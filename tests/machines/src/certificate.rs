@@ -7,6 +7,8 @@ use serde_json::Value;
 use std::path::Path;
 use tokio::process::Command;
 
+use crate::stage::NODE;
+
 /// The file of a certificate and the key of its controller.
 ///
 /// # Errors
@@ -58,4 +60,20 @@ pub async fn ensure_deployed(
     let (code, said) = verify(directory, &file, &["--key", &key, "--serial", serial]).await?;
     ensure!(code == 2 && said.contains("not-erased"), "a deployment is no erase: {code}: {said}");
     Ok(())
+}
+
+/// What the newest certificate of the node says of the boot.
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub async fn boot_proof(controller: &Controller) -> Result<Value> {
+    let listed = controller.get(&format!("/v1/anneal/certificates?node={NODE}")).await?;
+    let all = listed["certificates"].as_array().context("no certificates")?;
+    let newest = all.iter().max_by_key(|one| one["number"].as_u64()).context("no certificate")?;
+    let id = newest["id"].as_str().context("a certificate without id")?;
+    let (file, _) = fetched(controller, id).await?;
+    let payload = file["payload"].as_str().context("a file without payload")?;
+    let payload: Value =
+        serde_json::from_str(payload).with_context(|| Path::new(id).display().to_string())?;
+    Ok(payload["boot_proof"].clone())
 }

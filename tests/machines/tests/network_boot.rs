@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use async_trait::async_trait;
 use boot::dhcp::{Dhcp, DhcpConfig, Mode, Pool};
 use boot::http::{Http, HttpConfig};
-use boot::medium::MediumConfig;
+use boot::medium::{MediumConfig, RamdiskFiles};
 use boot::tftp::{Tftp, TftpConfig};
 use boot::{BootAnswer, BootDirectory, CancellationToken, Mac, RamdiskParams, ramdisk_cmdline};
 use http_server::{Clients, Limits, Places, Timeouts};
@@ -53,10 +53,12 @@ async fn serve(timeline: &Timeline, image: PathBuf, stop: CancellationToken) -> 
         HttpConfig {
             listen: (HERE, 8080).into(),
             base_url: base_url.clone(),
-            kernel: image.join("vmlinuz"),
-            initramfs: image.join("initramfs"),
-            rescue: image.join("rescue"),
-            firmware: None,
+            ramdisk: RamdiskFiles {
+                kernel: image.join("vmlinuz"),
+                initramfs: image.join("initramfs"),
+                rescue: image.join("rescue"),
+                firmware: None,
+            },
             loader_dir: loader_dir.clone(),
             medium: MediumConfig {
                 loader_dir: image.join("medium"),

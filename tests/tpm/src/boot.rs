@@ -51,27 +51,23 @@ impl Boot {
     /// When it is none.
     pub fn of(ramdisk: &Ramdisk, overlay: &[u8]) -> Self {
         let predicted = tpm::predict(&ramdisk.file).expect("a ramdisk");
-        let application =
-            |digest| Measured { pcr: 4, kind: APPLICATION, digest, data: b"device path".to_vec() };
-        let mut events = vec![
-            Measured::data(0, VERSION, b"firmware 1"),
-            Measured::data(2, VERSION, b"option ROM"),
-            Measured::data(3, VERSION, b"its settings"),
-            Measured::data(7, VARIABLE, b"SecureBoot is on"),
-            Measured::data(4, ACTION, b"Calling EFI Application from Boot Option"),
-        ];
-        events.extend((0..8).map(|pcr| Measured::data(pcr, SEPARATOR, &[0; 4])));
-        events.push(application(predicted.program));
+        let mut events = of_firmware();
+        events.push(application(predicted.programs[0]));
         for (name, content) in &ramdisk.parts {
             let name = [name.as_bytes(), &[0]].concat();
             events.push(Measured::data(11, LOADER, &name));
             events.push(Measured { pcr: 11, kind: LOADER, digest: Digest::of(content), data: name });
         }
-        events.push(application(predicted.kernel));
-        let line: Vec<u8> = ramdisk.line.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
-        let initrd = Digest::of_all(&[&ramdisk.parts[3].1, overlay]);
-        events.push(Measured { pcr: 9, kind: TAG, digest: Digest::of(&line), data: b"LoadOptions".to_vec() });
-        events.push(Measured { pcr: 9, kind: TAG, digest: initrd, data: b"Linux initrd".to_vec() });
+        events.push(application(predicted.programs[1]));
+        events.extend(of_kernel(&ramdisk.line, &[&ramdisk.parts[3].1, overlay]));
+        Self { events }
+    }
+
+    /// A boot in which loaders start a kernel with this command line and this initrd. `started`: digests of the loaders and the kernel.
+    pub fn loaded(started: &[Digest], line: &str, initrd: &[u8]) -> Self {
+        let mut events = of_firmware();
+        events.extend(started.iter().map(|digest| application(*digest)));
+        events.extend(of_kernel(line, &[initrd]));
         Self { events }
     }
 
@@ -100,4 +96,31 @@ impl Boot {
         }
         log
     }
+}
+
+/// Before anything is started.
+fn of_firmware() -> Vec<Measured> {
+    let mut events = vec![
+        Measured::data(0, VERSION, b"firmware 1"),
+        Measured::data(2, VERSION, b"option ROM"),
+        Measured::data(3, VERSION, b"its settings"),
+        Measured::data(7, VARIABLE, b"SecureBoot is on"),
+        Measured::data(4, ACTION, b"Calling EFI Application from Boot Option"),
+    ];
+    events.extend((0..8).map(|pcr| Measured::data(pcr, SEPARATOR, &[0; 4])));
+    events
+}
+
+/// The start of a program.
+fn application(digest: Digest) -> Measured {
+    Measured { pcr: 4, kind: APPLICATION, digest, data: b"device path".to_vec() }
+}
+
+/// What a kernel measures that got this.
+fn of_kernel(line: &str, initrd: &[&[u8]]) -> [Measured; 2] {
+    let line: Vec<u8> = line.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
+    [
+        Measured { pcr: 9, kind: TAG, digest: Digest::of(&line), data: b"LoadOptions".to_vec() },
+        Measured { pcr: 9, kind: TAG, digest: Digest::of_all(initrd), data: b"Linux initrd".to_vec() },
+    ]
 }

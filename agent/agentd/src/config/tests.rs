@@ -87,6 +87,32 @@ fn signed(list: &str, file: &str) -> Result<Config, ConfigError> {
     })
 }
 
+/// Making the keys of a proof takes a TPM up to seconds, and of other boots no controller knows what they measure.
+#[test]
+fn only_a_boot_from_a_medium_is_proved_by_the_tpm() {
+    let proves = |line: &str, of_medium: &str, is_init: bool| {
+        let environment = Environment {
+            arguments: vec!["--api-url=http://192.0.2.1".to_owned()],
+            kernel_command_line: line.to_owned(),
+            medium_parameters: of_medium.to_owned(),
+            is_init,
+            root_is_initramfs: is_init,
+            ..Environment::default()
+        };
+        parse(&environment).expect("a configuration").tpm.is_some()
+    };
+    let parameters = "ipa-api-url=http://192.0.2.1:6385";
+    assert!(proves("anneal.ramdisk", parameters, true));
+    assert!(!proves(&format!("anneal.ramdisk {parameters}"), "", true), "by iPXE");
+    assert!(!proves("", parameters, false), "outside the ramdisk");
+    assert!(
+        signed(PIN, &medium("anneal.boot-nonce=0123456789abcdef0123456789abcdef"))
+            .expect("obeyed")
+            .tpm
+            .is_some()
+    );
+}
+
 fn medium(parameters: &str) -> String {
     serde_json::json!({"parameters": format!("ipa-api-url=https://192.0.2.1:6385 {parameters}")}).to_string()
 }

@@ -40,13 +40,18 @@ pub fn collect(config: &Config, disks: Vec<Disk>) -> Inventory {
             current_boot_mode: if uefi { "uefi" } else { "bios" }.into(),
             pxe_interface: config.boot_mac.map(|mac| mac.to_string()),
         },
-        hostname: nix::unistd::gethostname()
-            .ok()
-            .and_then(|name| name.into_string().ok())
-            .filter(|name| !name.is_empty() && name != "(none)")
-            .unwrap_or_else(|| "anneal-agent".into()),
+        hostname: hostname(),
         anneal: None,
     }
+}
+
+/// The name of this machine; that of the agent where it has none.
+pub fn hostname() -> String {
+    nix::unistd::gethostname()
+        .ok()
+        .and_then(|name| name.into_string().ok())
+        .filter(|name| !name.is_empty() && name != "(none)")
+        .unwrap_or_else(|| "anneal-agent".into())
 }
 
 /// Network interfaces of this machine that are hardware.

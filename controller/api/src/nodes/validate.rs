@@ -8,6 +8,7 @@ use crate::error::{ApiError, Reply};
 use axum::extract::Path;
 use model::Node;
 use model::boot::AGENT_KIND;
+use model::boot::BootNonce;
 use model::boot_medium::{HTTP_BOOT, HTTP_IPXE, IPXE, VIRTUAL_MEDIA};
 use model::boot_proof::{self, REQUIRE_TPM};
 use model::fast_track;
@@ -78,14 +79,10 @@ async fn with_way(entry: Value, call: &Call, node: &Node) -> Value {
 async fn tpm(call: &Call, node: &Node) -> Result<String, String> {
     let required = boot_proof::is_required(&node.driver_info, call.app.settings.require_tpm)?;
     let by_medium = matches!(validation::interface(&call.app, node, "boot"), Some(VIRTUAL_MEDIA | HTTP_BOOT));
-    if required && by_medium && call.app.drivers.boot_medium(node) == Ok(BootMediumKind::Shim) {
-        return Err(format!(
-            "{REQUIRE_TPM} is set, and what a boot through a shim measures is not compared: a TPM proves the boot of a signed ramdisk \
-             (boot.signed_uki)"
-        ));
-    }
     let predicted = match by_medium {
-        true => call.app.drivers.signed_ramdisk().await,
+        // What such a boot measures depends on its nonce, and is known once there is one.
+        true if call.app.drivers.boot_medium(node) == Ok(BootMediumKind::Shim) => Ok(()),
+        true => call.app.drivers.predicted_boot(node, &BootNonce::fresh()).await.map(drop),
         false => Err(format!("that is done for the boot interfaces {VIRTUAL_MEDIA} and {HTTP_BOOT} alone")),
     };
     if let Some(why) = predicted.err().filter(|_| required) {
@@ -122,7 +119,7 @@ fn identity(way: &str, kind: BootMediumKind, tpm: &str) -> String {
         ),
         BootMediumKind::Shim => format!(
             "{nonce}. A firmware with Secure Boot on starts signed loaders and a signed kernel alone (Debian's shim, systemd-boot and kernel); \
-             initramfs and kernel command line are not signed, and no TPM proves them"
+             initramfs and kernel command line are not signed. {tpm}"
         ),
     }
 }

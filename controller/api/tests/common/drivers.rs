@@ -6,6 +6,7 @@ use api::{
 };
 use async_trait::async_trait;
 use model::abilities::{Inspect, Rescue};
+use model::boot::BootNonce;
 use model::{Abilities, CatalogueStep, Contact, Node, StepKind};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -206,7 +207,7 @@ impl DriverQueries for KeptDrivers {
         }
     }
 
-    async fn signed_ramdisk(&self) -> Result<Arc<tpm::Prediction>, String> {
+    async fn predicted_boot(&self, _: &Node, _: &BootNonce) -> Result<Arc<tpm::Prediction>, String> {
         self.signed.lock().expect("not poisoned").clone().ok_or_else(|| "no signed ramdisk".to_owned())
     }
 

@@ -109,11 +109,11 @@ impl Boot {
         Some(&self.firmware_dir).filter(|path| !path.as_os_str().is_empty()).map(FirmwareDir::new)
     }
 
-    /// What a TPM proves is the boot of the signed ramdisk.
+    /// What a TPM proves is a boot from a medium of this controller.
     pub(super) fn check_tpm(&self) -> Result<()> {
         ensure!(
-            !self.require_tpm || (self.enabled && self.signed_uki().is_some()),
-            "boot.require_tpm needs boot.enabled and boot.signed_uki: a TPM proves the boot of a signed ramdisk"
+            !self.require_tpm || self.enabled,
+            "boot.require_tpm needs boot.enabled: a TPM proves a boot from a medium of this controller"
         );
         Ok(())
     }

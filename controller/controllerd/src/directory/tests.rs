@@ -1,7 +1,12 @@
 use super::*;
-use model::boot::{AGENT_KIND, Boot};
-use model::{ConductorReport, Cursor, Resource, Run, Timestamp};
+use crate::firmware_choices::FirmwareChoices;
+use boot::medium::{Content, MediumConfig, RamdiskFiles};
+use boot::{Overlay, RamdiskParams};
+use model::boot::{AGENT_KIND, Boot, BootNonce};
+use model::{AgentApi, ConductorReport, Cursor, Resource, Run, RunKind, Timestamp};
 use serde_json::json;
+use std::path::PathBuf;
+use store::Members;
 use store::memory::MemoryStore;
 use store::prelude::*;
 use store::{ResourceWrite, SystemClock};
@@ -12,6 +17,25 @@ const STRANGER: [u8; 4] = [10, 9, 0, 66];
 
 fn agent_api(url: &str, pin: &str) -> AgentApi {
     AgentApi { url: url.to_owned(), url_ipv6: None, pin_sha256: Some(pin.repeat(32)), gives_addresses: false }
+}
+
+fn contents(store: Arc<dyn Store>, members: Members) -> BootContents {
+    let none = PathBuf::new;
+    BootContents {
+        store,
+        clock: Arc::new(SystemClock::default()),
+        ramdisk: RamdiskParams::default(),
+        own: agent_api("https://10.9.0.1:6385", "01"),
+        members,
+        remarks: Remarks::default(),
+        firmware: FirmwareChoices::of(&crate::config::Boot::default()),
+        medium: MediumConfig { loader_dir: none(), arguments: String::new(), signed_uki: None },
+        files: RamdiskFiles { kernel: none(), initramfs: none(), rescue: none(), firmware: None },
+    }
+}
+
+fn changed(directory: &mut Directory) -> &mut BootContents {
+    Arc::get_mut(&mut directory.contents).unwrap()
 }
 
 /// The directory over a node that waits for its agent, with its port and the nonce of its boot.
@@ -27,17 +51,15 @@ async fn directory(kind: RunKind, agent: &str, lease: Option<[u8; 4]>) -> (Direc
     let boot = Boot::fresh();
     let nonce = boot.nonce.expose().to_owned();
     store.forget_agent(node, Some(boot), None).await.unwrap();
+    let contents = contents(store.clone(), Members::alone("c1"));
     let directory = Directory {
         store,
         clock: Arc::new(SystemClock::default()),
-        ramdisk: RamdiskParams::default(),
-        own: agent_api("https://10.9.0.1:6385", "01"),
-        members: Members::alone("c1"),
+        contents: Arc::new(contents),
         lease_of: Arc::new(move |_| lease.map(Ipv4Addr::from)),
         hellos: api::Rates::new(api::RequestRate { per_s: 1, burst: 3 }),
         remarks: Remarks::default(),
         discovery: None,
-        firmware: FirmwareChoices::of(&crate::config::Boot::default()),
     };
     (directory, node, mac, nonce)
 }
@@ -89,7 +111,7 @@ fn report(hostname: &str, pin: &str) -> ConductorReport {
 async fn a_boot_script_names_the_other_controllers() {
     for (agent, suffix) in [("anneal", false), ("ironic-python-agent", true)] {
         let (directory, _, mac, nonce) = directory(RunKind::AutomatedClean, agent, None).await;
-        directory.members.replace(vec![report("c1", "99"), report("c2", "02")]);
+        directory.contents.members.replace(vec![report("c1", "99"), report("c2", "02")]);
         let line = arguments(directory.boot_for(mac, NODE.into()).await);
         let suffix = if suffix { format!("/boot-nonce/{nonce}") } else { String::new() };
         let urls = format!("ipa-api-url=https://10.9.0.1:6385{suffix},https://c2{suffix} ");
@@ -101,7 +123,7 @@ async fn a_boot_script_names_the_other_controllers() {
 #[tokio::test]
 async fn a_boot_script_names_a_controller_by_its_addresses_of_both_families_and_its_pin_once() {
     let (mut directory, _, mac, _) = directory(RunKind::AutomatedClean, "anneal", None).await;
-    directory.own.url_ipv6 = Some("https://[2001:db8::1]:6385".to_owned());
+    changed(&mut directory).own.url_ipv6 = Some("https://[2001:db8::1]:6385".to_owned());
     let line = arguments(directory.boot_for(mac, NODE.into()).await);
     let expected = format!(
         "ipa-api-url=https://10.9.0.1:6385,https://[2001:db8::1]:6385 anneal.pin=sha256:{} ",
@@ -115,10 +137,10 @@ async fn a_boot_script_names_a_controller_by_its_addresses_of_both_families_and_
 async fn a_boot_script_names_five_urls_and_as_many_time_servers_as_the_agent_takes() {
     for (agent, servers) in [("anneal", "a.example,b.example"), ("ironic-python-agent", "a.example")] {
         let (mut directory, _, mac, _) = directory(RunKind::AutomatedClean, agent, None).await;
-        directory.own.url_ipv6 = Some("https://[2001:db8::1]:6385".to_owned());
-        directory.ramdisk.ntp = ["a.example", "b.example"].map(str::to_owned).to_vec();
+        changed(&mut directory).own.url_ipv6 = Some("https://[2001:db8::1]:6385".to_owned());
+        changed(&mut directory).ramdisk.ntp = ["a.example", "b.example"].map(str::to_owned).to_vec();
         let others = ["c2", "c3", "c4", "c5", "c6"].map(|name| report(name, "02"));
-        directory.members.replace([vec![report("c1", "99")], others.to_vec()].concat());
+        directory.contents.members.replace([vec![report("c1", "99")], others.to_vec()].concat());
         let line = arguments(directory.boot_for(mac, NODE.into()).await);
         let urls = line.split(' ').find_map(|word| word.strip_prefix("ipa-api-url=")).unwrap();
         assert_eq!(urls.split(',').count(), 5, "{line}");
@@ -363,14 +385,14 @@ fn firmware(dir: &std::path::Path) -> FirmwareChoices {
 async fn scripts_and_media_carry_add_on_firmware_and_the_history_says_why_one_does_not() {
     let dir = tempfile::tempdir().unwrap();
     let (mut by_script, _, mac, _) = directory(RunKind::AutomatedClean, "anneal", None).await;
-    by_script.firmware = firmware(dir.path());
+    changed(&mut by_script).firmware = firmware(dir.path());
     let answer = by_script.boot_for(mac, NODE.into()).await;
     assert!(
         matches!(&answer, BootAnswer::Ramdisk { firmware, .. } if *firmware == ["qed.cpio.zst"]),
         "{answer:?}"
     );
     let (mut by_medium, node, _, name) = with_medium().await;
-    by_medium.firmware = firmware(dir.path());
+    changed(&mut by_medium).firmware = firmware(dir.path());
     std::fs::remove_file(dir.path().join("qed.cpio.zst")).unwrap();
     for _ in 0..2 {
         let answer = reads(&by_medium, &name, BMC).await;

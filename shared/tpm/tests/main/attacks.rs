@@ -168,7 +168,7 @@ fn a_boot_of_the_disk_proves_nothing_whatever_it_measures_afterwards() {
     let (tpm, honest, _, known) = enrolled();
     let loader = Digest::of(b"a tenant's boot loader");
     let mut boot = honest.clone();
-    let program = known.program.program;
+    let program = known.program.programs[0];
     boot.events.iter_mut().find(|event| event.digest == program).expect("started").digest = loader;
     let refusal = refusal_of(&boot, &known, tpm);
     assert!(matches!(&refusal, Refusal::Program { started, .. } if started.contains(&loader)), "{refusal}");

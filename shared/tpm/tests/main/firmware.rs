@@ -4,7 +4,7 @@
 
 use crate::scene::{Challenge, Exhibit, Known, exhibit, judged};
 use software_tpm::SoftwareTpm;
-use tpm::{Digest, LogError, PCRS, Prediction, Refusal, parse_event_log, replay};
+use tpm::{Digest, LogError, PCRS, Prediction, Refusal, Rest, parse_event_log, replay};
 
 const LOG: &[u8] = include_bytes!("../fixtures/ovmf.log");
 
@@ -26,10 +26,12 @@ fn digest(text: &str) -> Digest {
 /// As `predict` gave it for the file of that ramdisk, which has 9.4 MB.
 fn predicted() -> Prediction {
     Prediction {
-        program: digest("a2684b3c27a966c45aaedf4900e818c58f56f4a03351719fea3845c4915c0b25"),
-        kernel: digest("6b1bf35c3bee9918250f593a6fff889c75c1e239cd2fe9e5bb0cd3de9dcb8e51"),
+        programs: vec![
+            digest("a2684b3c27a966c45aaedf4900e818c58f56f4a03351719fea3845c4915c0b25"),
+            digest("6b1bf35c3bee9918250f593a6fff889c75c1e239cd2fe9e5bb0cd3de9dcb8e51"),
+        ],
         command_line: digest("075ca162d05dacfa96328c095cba0268143bd0e47832d3f241a0bcffc177347b"),
-        parts: digest("bedf3684729a22db58a8767f39c62897da30d66e025b86f82a4500955489c2eb"),
+        rest: Rest::Parts(digest("bedf3684729a22db58a8767f39c62897da30d66e025b86f82a4500955489c2eb")),
     }
 }
 
@@ -57,11 +59,9 @@ fn a_real_boot_is_proved() {
     let shown = exhibit(&machine(), LOG.to_vec(), &Challenge::default());
     let proof = judged(&shown, &Challenge::default(), &known).expect("an honest boot");
     assert_eq!(proof.changes, []);
-    let other = Known { program: Prediction { program: Digest::ZERO, ..predicted() }, enrolled: None };
+    let other = Known { program: Prediction { programs: vec![Digest::ZERO], ..predicted() }, enrolled: None };
     let refusal = judged(&shown, &Challenge::default(), &other).expect_err("another ramdisk");
-    assert!(
-        matches!(&refusal, Refusal::Program { started, .. } if started == &[predicted().program, predicted().kernel])
-    );
+    assert!(matches!(&refusal, Refusal::Program { started, .. } if *started == predicted().programs));
 }
 
 #[test]

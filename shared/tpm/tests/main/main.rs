@@ -4,5 +4,6 @@ mod attacks;
 mod clear;
 mod firmware;
 mod keys;
+mod loaded;
 mod ramdisk;
 mod scene;

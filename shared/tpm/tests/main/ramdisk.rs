@@ -23,7 +23,10 @@ fn the_digest_of_a_program_is_the_one_that_is_signed() {
     let predicted = predict(&signed).expect("a ramdisk");
     assert!(signed.len() > ramdisk().file.len());
     let signature = &signed[ramdisk().file.len()..];
-    assert!(signature.windows(32).any(|window| window == predicted.program.0), "another digest was signed");
+    assert!(
+        signature.windows(32).any(|window| window == predicted.programs[0].0),
+        "another digest was signed"
+    );
     // The signature is not part of it.
     assert_eq!(predict(&ramdisk().file).expect("a ramdisk"), predicted);
 }
@@ -33,9 +36,12 @@ fn every_part_is_predicted() {
     let was = predict(&ramdisk().file).expect("a ramdisk");
     let line = predict(&Ramdisk::new("other", b"an initramfs").file).expect("a ramdisk");
     let initramfs = predict(&Ramdisk::new(&ramdisk().line, b"another").file).expect("a ramdisk");
-    assert!(line.command_line != was.command_line && line.parts != was.parts && line.program != was.program);
-    assert!(initramfs.parts != was.parts && initramfs.program != was.program);
-    assert_eq!((initramfs.command_line, initramfs.kernel), (was.command_line, was.kernel));
+    assert!(line.command_line != was.command_line && line.rest != was.rest);
+    assert!(
+        initramfs.rest != was.rest && ![line.programs[0], was.programs[0]].contains(&initramfs.programs[0])
+    );
+    assert_ne!(line.programs[0], was.programs[0]);
+    assert_eq!((initramfs.command_line, initramfs.programs[1]), (was.command_line, was.programs[1]));
 }
 
 #[test]

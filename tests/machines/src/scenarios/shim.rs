@@ -1,5 +1,6 @@
 //! A machine with Secure Boot and Microsoft's keys, as it is sold, boots the ramdisk through Debian's shim and systemd-boot by virtual media, and
-//! is cleaned. What the last user's disk has for systemd-boot is not read. A kernel with a changed byte does not boot.
+//! is cleaned. Its TPM proves initramfs and kernel command line, which are not signed. What the last user's disk has for systemd-boot is not
+//! read. A kernel with a changed byte does not boot.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -10,21 +11,26 @@ use lab::binaries::image_dir;
 use lab::controller::{Controller, QUICK_KERNEL};
 use lab::disk::Bus;
 use lab::fill;
-use lab::node::Firmware;
-use lab::redfish::media::MediaQuirks;
-use lab::site::{Site, SiteNode};
+use lab::machine::Lasting;
+use lab::node::{Boot, Firmware};
+use lab::redfish::media::{MediaQuirks, fetch};
+use lab::site::{ADDRESS, Site, SiteNode};
 use lab::uefi_variables::SecureBoot;
+use lab::wait;
 use serde_json::json;
 
+use crate::certificate::boot_proof;
 use crate::disk::OldDisk;
+use crate::node::{Node, history};
 use crate::secure_boot::{LOCKED_DOWN, console, does_not_boot, flip};
-use crate::stage::{NO_METADATA, NODE, SETTINGS, SHORT, Stage, cleaned, enrol_redfish};
+use crate::stage::{LONG, NO_METADATA, NODE, SETTINGS, SHORT, Stage, cleaned, enrol_redfish, through, verb};
 
 pub const HTTP: &str = "the same by UEFI HTTP boot from a URL of the BMC";
-pub const ABOUT: &str =
-    "Secure Boot with Microsoft's keys, through Debian's shim: cleaned; a changed kernel does not boot";
+pub const ABOUT: &str = "Secure Boot with Microsoft's keys, through Debian's shim, and a required TPM: cleaned; what was changed gets no token";
 
 const MEMORY_MIB: u32 = 256;
+/// What the kernel says of its lockdown is a notice.
+const ARGUMENT: &[u8] = b"loglevel=6";
 const SERIAL: &str = "SHIMMED";
 const DISK: u64 = 32 << 20;
 /// An entry that would be the first in the menu, if systemd-boot read those of the disk. Its kernel is none.
@@ -35,20 +41,61 @@ pub async fn story(stage: Stage) -> Result<()> {
     let image = image_of_its_own(&stage)?;
     let (site, node) = sold(&stage, &image, &disk, "redfish-virtual-media").await?;
     let controller = &site.controller;
+    controller.set(NODE, json!({"/inspect_interface": "agent", "/driver_info/require_tpm": true})).await?;
     let validity = controller.get(&format!("/v1/nodes/{NODE}/validate")).await?;
     let says = validity["boot"]["reason"].as_str().unwrap_or_default();
     ensure!(
         validity["boot"]["result"] == true
-            && says.contains("initramfs and kernel command line are not signed"),
+            && says.contains("initramfs and kernel command line are not signed. The next inspection records"),
         "validate: {}",
         validity["boot"]
     );
+    through(controller, verb("inspect"), "manageable").await?;
     is_cleaned(controller, &node, &disk).await?;
+    let proof = boot_proof(controller).await?;
+    ensure!(proof["quote_sha256"].as_str().is_some_and(|digest| digest.len() == 64), "certificate: {proof}");
+    other_arguments_get_no_token(&stage, controller, &node).await?;
 
     flip(&image.join("vmlinuz"))?;
     controller.provision(NODE, "manage").await?;
     controller.node_in(NODE, &["manageable"], SHORT).await?;
     does_not_boot(controller, &node, "vmlinuz: Security violation").await
+}
+
+/// A stranger who inserts a medium can change what nothing signs: here one kernel argument. The nonce on it is that of the boot.
+async fn other_arguments_get_no_token(stage: &Stage, controller: &Controller, node: &SiteNode) -> Result<()> {
+    controller.provision(NODE, "manage").await?;
+    controller.node_in(NODE, &["manageable"], SHORT).await?;
+    controller.provision(NODE, "provide").await?;
+    let medium = stage.dir.join("changed.iso");
+    let url = wait::until("the boot medium to be inserted", SHORT, async || {
+        Ok(node.bmc.inserted_media().into_values().next())
+    });
+    fetch(&url.await?, ADDRESS.into(), &medium).await?;
+    wait::until("the node to be on", SHORT, async || Ok(node.machine.is_on().await.then_some(()))).await?;
+    node.machine.power_off().await?;
+    change_arguments(&medium)?;
+    node.machine.insert_cd(Some(medium)).await?;
+    node.machine.choose_boot(Some((Boot::Cd, Lasting::Once))).await?;
+    node.machine.power_on().await?;
+    let words = "the kernel command line is not the ramdisk's";
+    wait::until("the history to name the changed command line", LONG, async || {
+        let said = history(controller, NODE).await?;
+        Ok(said.iter().any(|event| event.contains(words)).then_some(()))
+    })
+    .await?;
+    controller.provision(NODE, "abort").await?;
+    let aborted = Node(controller.node_in(NODE, &["clean failed"], SHORT).await?);
+    ensure!(aborted.anneal()["agent"].is_null(), "an agent got a token: {}", aborted.anneal());
+    Ok(())
+}
+
+/// Another value of a kernel argument, of the same length.
+fn change_arguments(medium: &Path) -> Result<()> {
+    let mut bytes = std::fs::read(medium)?;
+    let at = bytes.windows(ARGUMENT.len()).position(|part| part == ARGUMENT).context("no such argument")?;
+    bytes[at + ARGUMENT.len() - 1] = b'5';
+    Ok(std::fs::write(medium, bytes)?)
 }
 
 /// The same medium from the memory of the firmware, which has downloaded it.
@@ -61,12 +108,13 @@ pub async fn by_http(stage: Stage) -> Result<()> {
 
 /// A machine with Microsoft's keys and this disk, whose node has the capability and boots by this interface.
 async fn sold(stage: &Stage, image: &Path, disk: &OldDisk, interface: &str) -> Result<(Site, SiteNode)> {
-    // What the kernel says of its lockdown is a notice.
-    let settings = format!("kernel_append = \"{QUICK_KERNEL} loglevel=6\"\n{SETTINGS}{NO_METADATA}");
+    let argument = String::from_utf8_lossy(ARGUMENT);
+    let settings = format!("kernel_append = \"{QUICK_KERNEL} {argument}\"\n{SETTINGS}{NO_METADATA}");
     let mut site = Site::start_with(&stage.dir, Some(image.to_owned()), &settings).await?;
     let change = |spec: &mut lab::node::NodeSpec| {
         spec.secure_boot = Some(SecureBoot::Microsoft);
         spec.memory_mib = MEMORY_MIB;
+        spec.tpm = true;
     };
     let specs = vec![disk.spec.clone()];
     let node = site.node_like(NODE, Firmware::Uefi, specs, change, MediaQuirks::default()).await?;

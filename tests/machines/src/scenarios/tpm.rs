@@ -1,8 +1,6 @@
 //! A node with Secure Boot and a TPM whose boots must be proved: the inspection records the TPM, each boot proves itself, and the
 //! certificate of the erase names the proof. With another TPM in its place the node gets no token.
 
-use std::path::Path;
-
 use anyhow::{Context, Result, ensure};
 use lab::binaries::image_dir;
 use lab::controller::Controller;
@@ -10,6 +8,7 @@ use lab::disk::Bus;
 use lab::wait;
 use serde_json::{Value, json};
 
+use crate::certificate::boot_proof;
 use crate::node::history;
 use crate::secure_boot::{LOCKED_DOWN, SignedSite, console};
 use crate::stage::{LONG, NO_METADATA, NODE, SHORT, Stage, cleaned, through, verb};
@@ -71,17 +70,4 @@ async fn boot_reason(controller: &Controller) -> Result<String> {
 
 async fn measurements(controller: &Controller) -> Result<Value> {
     controller.get(&format!("/v1/anneal/nodes/{NODE}/measurements")).await
-}
-
-/// What the newest certificate of the node says of the boot.
-async fn boot_proof(controller: &Controller) -> Result<Value> {
-    let listed = controller.get(&format!("/v1/anneal/certificates?node={NODE}")).await?;
-    let all = listed["certificates"].as_array().context("no certificates")?;
-    let newest = all.iter().max_by_key(|one| one["number"].as_u64()).context("no certificate")?;
-    let id = newest["id"].as_str().context("a certificate without id")?;
-    let (file, _) = crate::certificate::fetched(controller, id).await?;
-    let payload = file["payload"].as_str().context("a file without payload")?;
-    let payload: Value =
-        serde_json::from_str(payload).with_context(|| Path::new(id).display().to_string())?;
-    Ok(payload["boot_proof"].clone())
 }

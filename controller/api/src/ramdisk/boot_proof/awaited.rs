@@ -52,10 +52,10 @@ impl AwaitedBoot {
         }
     }
 
-    /// What the signed ramdisk must measure. 404 where this node boots none, and no proof is required.
+    /// What this boot must measure. 404 where that is not known, and no proof is required.
     pub async fn program(&self, call: &Call) -> Result<Arc<Prediction>, ApiError> {
         let predicted = match boot_medium::way(&self.node) {
-            Some(_) => call.app.drivers.signed_ramdisk().await,
+            Some(_) => call.app.drivers.predicted_boot(&self.node, &self.nonce).await,
             None => Err("the node does not boot from a boot medium".to_owned()),
         };
         match predicted {

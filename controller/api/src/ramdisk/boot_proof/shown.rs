@@ -115,6 +115,7 @@ pub fn kind(refusal: &Refusal) -> &'static str {
         Refusal::CommandLine { .. } => "command_line",
         Refusal::Program { .. } => "program",
         Refusal::Parts { .. } => "parts",
+        Refusal::Initrd { .. } => "initrd",
     }
 }
 
