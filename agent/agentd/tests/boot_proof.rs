@@ -199,7 +199,7 @@ async fn another_ramdisk_is_refused_and_the_agent_says_why() {
     let room = Room::new(&Ramdisk::new("anneal.ramdisk", b"another"), |_| {}).await;
     let refused = room.proves().await.expect_err("another ramdisk");
     assert!(
-        matches!(&refused, ProofError::Refused { status: 403, text } if text.contains("signed ramdisk")),
+        matches!(&refused, ProofError::Refused { status: 403, text } if text.contains("program of the ramdisk")),
         "{refused}"
     );
 }

@@ -26,7 +26,7 @@ fn other_token() -> String {
 }
 
 fn config(controller: &Controller) -> Config {
-    life::config(controller, &["--api-url=API", "--lookup-timeout=60"])
+    life::config(controller, &["--api-url=API", "--lookup-timeout=60", &format!("--mac={}", common::MAC)])
 }
 
 fn step(name: &str, id: &str) -> Value {

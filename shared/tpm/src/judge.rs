@@ -6,7 +6,7 @@ use crate::event_log::{self, Event, EventLog};
 use crate::key::{AttestationKey, EndorsementKey, Name};
 use crate::measurements::{Change, Measurements};
 use crate::pcr::{PCRS, Pcrs};
-use crate::program::{Prediction, Rest};
+use crate::program::{Initramfs, Prediction};
 use crate::quote;
 use crate::refusal::Refusal;
 use crate::replay::replay;
@@ -102,7 +102,7 @@ pub fn judge(shown: &Shown, expected: &Expected) -> Result<Proof, Refusal> {
     }
     command_line(&log, expected.program)?;
     let programs = other_programs(&log, expected.program)?;
-    rest(&log, shown.pcrs, expected.program.rest)?;
+    initramfs(&log, shown.pcrs, expected.program.initramfs)?;
     let measurements = Measurements::new(shown.pcrs, programs);
     let changes = match expected.recorded {
         Some(recorded) => recorded.changes(&measurements),
@@ -155,14 +155,14 @@ fn other_programs(log: &EventLog, program: &Prediction) -> Result<Vec<Digest>, R
 }
 
 /// That nothing else of the ramdisk was changed.
-fn rest(log: &EventLog, pcrs: &Pcrs, predicted: Rest) -> Result<(), Refusal> {
+fn initramfs(log: &EventLog, pcrs: &Pcrs, predicted: Initramfs) -> Result<(), Refusal> {
     let parts = |predicted| match pcrs.value(11) {
         measured if measured == predicted => Ok(()),
         measured => Err(Refusal::Parts { measured, predicted }),
     };
     match predicted {
-        Rest::Parts(predicted) => parts(predicted),
-        Rest::Initrd(predicted) => {
+        Initramfs::Parts(predicted) => parts(predicted),
+        Initramfs::Initrd(predicted) => {
             // The kernel measures it next after its command line, which the caller has compared.
             let measured = log.of(9).nth(1).map(|event| event.digest);
             if measured != Some(predicted) {

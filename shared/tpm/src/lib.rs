@@ -38,7 +38,7 @@ pub use judge::{Expected, Proof, Shown, binding, judge};
 pub use key::{AttestationKey, EndorsementKey, KeyError, Name};
 pub use measurements::{Change, Measurements};
 pub use pcr::{PCRS, Pcrs};
-pub use program::{Prediction, ProgramError, Rest, predict, predict_loaded};
+pub use program::{Initramfs, Prediction, ProgramError, predict, predict_loaded};
 pub use quote::{Quote, QuoteError, verify as verify_quote};
 pub use refusal::Refusal;
 pub use replay::replay;

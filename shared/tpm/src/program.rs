@@ -18,13 +18,13 @@ pub struct Prediction {
     pub programs: Vec<Digest>,
     /// SHA-256 of the kernel command line as UTF-16LE with a NUL, which the kernel measures into PCR 9 first.
     pub command_line: Digest,
-    /// The rest of the ramdisk.
-    pub rest: Rest,
+    /// Its initramfs.
+    pub initramfs: Initramfs,
 }
 
-/// What shows that the rest of a ramdisk is unchanged.
+/// What shows that the initramfs is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rest {
+pub enum Initramfs {
     /// PCR 11 has this value: all parts of a signed ramdisk, which systemd's stub measures.
     Parts(Digest),
     /// What the kernel measures into PCR 9 after its command line: SHA-256 of all that loaders have given to it as its initrd. Nothing
@@ -35,9 +35,9 @@ pub enum Rest {
 impl Prediction {
     /// The programs that PCR 4 has to show. Not every firmware measures a kernel that systemd's stub starts, which PCR 11 shows.
     pub(crate) fn required(&self) -> &[Digest] {
-        match self.rest {
-            Rest::Parts(_) => self.programs.get(..1).unwrap_or_default(),
-            Rest::Initrd(_) => &self.programs,
+        match self.initramfs {
+            Initramfs::Parts(_) => self.programs.get(..1).unwrap_or_default(),
+            Initramfs::Initrd(_) => &self.programs,
         }
     }
 }
@@ -81,7 +81,7 @@ pub fn predict(file: &[u8]) -> Result<Prediction, ProgramError> {
     Ok(Prediction {
         programs: vec![program.digest().map_err(Malformed)?, started(kernel)?],
         command_line: measured_line(line),
-        rest: Rest::Parts(parts),
+        initramfs: Initramfs::Parts(parts),
     })
 }
 
@@ -98,7 +98,7 @@ pub fn predict_loaded(
 ) -> Result<Prediction, ProgramError> {
     let programs =
         loaders.iter().chain([&kernel]).map(|program| started(program)).collect::<Result<_, _>>()?;
-    Ok(Prediction { programs, command_line: measured_line(line), rest: Rest::Initrd(initrd) })
+    Ok(Prediction { programs, command_line: measured_line(line), initramfs: Initramfs::Initrd(initrd) })
 }
 
 /// What the start of a program is measured as.

@@ -4,7 +4,7 @@
 
 use crate::scene::{Challenge, Exhibit, Known, exhibit, judged};
 use software_tpm::SoftwareTpm;
-use tpm::{Digest, LogError, PCRS, Prediction, Refusal, Rest, parse_event_log, replay};
+use tpm::{Digest, Initramfs, LogError, PCRS, Prediction, Refusal, parse_event_log, replay};
 
 const LOG: &[u8] = include_bytes!("../fixtures/ovmf.log");
 
@@ -31,7 +31,9 @@ fn predicted() -> Prediction {
             digest("6b1bf35c3bee9918250f593a6fff889c75c1e239cd2fe9e5bb0cd3de9dcb8e51"),
         ],
         command_line: digest("075ca162d05dacfa96328c095cba0268143bd0e47832d3f241a0bcffc177347b"),
-        rest: Rest::Parts(digest("bedf3684729a22db58a8767f39c62897da30d66e025b86f82a4500955489c2eb")),
+        initramfs: Initramfs::Parts(digest(
+            "bedf3684729a22db58a8767f39c62897da30d66e025b86f82a4500955489c2eb",
+        )),
     }
 }
 

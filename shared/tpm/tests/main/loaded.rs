@@ -3,7 +3,7 @@
 
 use crate::scene::{Challenge, Known, booted, exhibit, judged};
 use software_tpm::{Boot, Measured, program};
-use tpm::{Digest, ProgramError, Proof, Refusal, Rest, predict_loaded};
+use tpm::{Digest, Initramfs, ProgramError, Proof, Refusal, predict_loaded};
 
 const LINE: &str = "initrd=\\initrd.img initrd=\\node.img anneal.ramdisk quiet";
 const INITRD: &[u8] = b"initramfs, and what is of this boot";
@@ -82,5 +82,5 @@ fn what_is_no_program_is_named() {
     assert!(matches!(made(&[&shim, b"MZ"], &kernel), Err(ProgramError::Malformed(_))));
     assert!(matches!(made(&[&shim, &loader], b""), Err(ProgramError::Malformed(_))));
     let predicted = made(&[&shim, &loader], &kernel).expect("programs");
-    assert_eq!((predicted.programs.len(), predicted.rest), (3, Rest::Initrd(Digest::ZERO)));
+    assert_eq!((predicted.programs.len(), predicted.initramfs), (3, Initramfs::Initrd(Digest::ZERO)));
 }

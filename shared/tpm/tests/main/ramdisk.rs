@@ -36,9 +36,10 @@ fn every_part_is_predicted() {
     let was = predict(&ramdisk().file).expect("a ramdisk");
     let line = predict(&Ramdisk::new("other", b"an initramfs").file).expect("a ramdisk");
     let initramfs = predict(&Ramdisk::new(&ramdisk().line, b"another").file).expect("a ramdisk");
-    assert!(line.command_line != was.command_line && line.rest != was.rest);
+    assert!(line.command_line != was.command_line && line.initramfs != was.initramfs);
     assert!(
-        initramfs.rest != was.rest && ![line.programs[0], was.programs[0]].contains(&initramfs.programs[0])
+        initramfs.initramfs != was.initramfs
+            && ![line.programs[0], was.programs[0]].contains(&initramfs.programs[0])
     );
     assert_ne!(line.programs[0], was.programs[0]);
     assert_eq!((initramfs.command_line, initramfs.programs[1]), (was.command_line, was.programs[1]));
