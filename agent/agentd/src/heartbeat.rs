@@ -102,7 +102,7 @@ pub async fn run(
     mut found: LookupResult,
     template: HeartbeatTemplate,
 ) {
-    let mut failures = 0;
+    let (mut failures, mut is_first) = (0, true);
     loop {
         let sent = Instant::now();
         let outcome = match beat(executor.state(), &client, &controller, &found, &template).await {
@@ -134,6 +134,9 @@ pub async fn run(
             }
         };
         failures = if outcome == Outcome::Accepted { 0 } else { failures + 1 };
+        if outcome == Outcome::Accepted && std::mem::take(&mut is_first) {
+            tracing::info!(node_uuid = found.node_uuid, "the first heartbeat is accepted");
+        }
         let pace = Pace {
             heartbeat_timeout: found.heartbeat_timeout,
             extension: found.extension,

@@ -47,7 +47,7 @@ fn boot(logs: &LogRing, life: AgentMain) -> Result<Exit, String> {
     let mut environment = Environment::of_this_process();
     let mut parsed = config::parse(&environment);
     logs.install(parsed.as_ref().is_ok_and(|config| config.debug));
-    tracing::info!("anneal-agent {} starts", crate::VERSION);
+    tracing::info!(uptime_s = uptime_s(), "anneal-agent {} starts", crate::VERSION);
     for problem in problems {
         tracing::error!("{problem}");
     }
@@ -65,6 +65,12 @@ fn boot(logs: &LogRing, life: AgentMain) -> Result<Exit, String> {
     devices.network(config.boot_mac, &config.servers, network.as_ref(), interfaces);
     life(&config, logs, Some(devices.storage().clone()))?
         .ok_or_else(|| "the agent ended without a command to end".into())
+}
+
+/// Seconds since the kernel started; 0 where it does not say.
+fn uptime_s() -> f64 {
+    let text = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
+    text.split_whitespace().next().and_then(|seconds| seconds.parse().ok()).unwrap_or_default()
 }
 
 /// The network of the boot medium; `None` where it brings none.

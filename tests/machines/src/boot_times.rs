@@ -25,7 +25,7 @@ use crate::layers;
 use crate::node::Node;
 use crate::options::Options;
 use crate::run::{in_directory, put_away, show_logs};
-use crate::secure_boot::SignedSite;
+use crate::secure_boot::{SignedSite, console, until_said};
 use crate::stage::{LONG, NODE, SETTINGS, Stage, enrol_redfish};
 
 /// Goal of issue 19: the ramdisk takes at most so many times as long as the reference.
@@ -103,6 +103,42 @@ struct Times {
     way: &'static str,
     reference: Vec<f64>,
     ramdisk: Vec<f64>,
+    /// Of each boot of the ramdisk: how long each of [`STAGES`] took.
+    stages: Vec<[f64; STAGES.len()]>,
+}
+
+/// From power-on to the first heartbeat.
+const STAGES: [&str; 5] = [
+    "firmware and loader",
+    "kernel and unpacking",
+    "drivers and network",
+    "controller found",
+    "lookup and heartbeat",
+];
+/// What the agent says where a stage ends, from the third on; the second ends with [`UPTIME`].
+const ENDS: [&str; 3] = ["network is up", "controller found", "the first heartbeat is accepted"];
+/// What the agent says first: how long the kernel has run.
+const UPTIME: &str = "uptime_s=";
+
+/// How long each stage took, by what the ramdisk has written to the serial port and the time until the first heartbeat.
+fn stages(said: &str, total: f64) -> Result<[f64; STAGES.len()]> {
+    let line =
+        |words: &str| said.lines().find(|line| line.contains(words)).with_context(|| format!("no {words:?}"));
+    let at = |words: &str| time_of_day(line(words)?).with_context(|| format!("no time of {words:?}"));
+    let uptime = line(UPTIME)?.split(UPTIME).nth(1).and_then(|rest| rest.split_whitespace().next());
+    let uptime: f64 = uptime.context("no uptime")?.parse()?;
+    let started = time_of_day(line(UPTIME)?).context("no time of the agent's start")?;
+    let [network, found, beaten] = [at(ENDS[0])?, at(ENDS[1])?, at(ENDS[2])?];
+    let before = total - uptime - (beaten - started);
+    Ok([before, uptime, network - started, found - network, beaten - found])
+}
+
+/// Seconds since midnight in a line of the agent's log, which begins with a date and a time.
+fn time_of_day(line: &str) -> Option<f64> {
+    let time = line.split('T').find(|part| part.as_bytes().get(2) == Some(&b':'))?.split('Z').next()?;
+    let mut parts = time.split(':').map(|part| part.parse::<f64>().ok());
+    let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
+    Some(hours * 3600.0 + minutes * 60.0 + seconds)
 }
 
 impl Times {
@@ -151,13 +187,24 @@ pub fn all(options: &Options) -> Result<bool> {
     println!("|---|---|---|---|");
     let mut all = Vec::new();
     for way in ways {
-        let mut times = Times { way: way.name, reference: Vec::new(), ramdisk: Vec::new() };
+        let mut times =
+            Times { way: way.name, reference: Vec::new(), ramdisk: Vec::new(), stages: Vec::new() };
         for _ in 0..options.times {
-            times.reference.push(boot(way, true, options)?);
-            times.ramdisk.push(boot(way, false, options)?);
+            times.reference.push(boot(way, true, options)?.0);
+            let (seconds, said) = boot(way, false, options)?;
+            times.ramdisk.push(seconds);
+            times.stages.push(stages(&said, seconds).context(way.name)?);
         }
         println!("{times}");
         all.push(times);
+    }
+    println!("\n| way | {} |\n|---{}|", STAGES.join(" | "), "|---".repeat(STAGES.len()));
+    for times in &all {
+        let medians: Vec<String> = (0..STAGES.len())
+            .map(|stage| median(&times.stages.iter().map(|one| one[stage]).collect::<Vec<_>>()))
+            .map(|seconds| format!("{seconds:.2} s"))
+            .collect();
+        println!("| {} | {} |", times.way, medians.join(" | "));
     }
     let report = lab::binaries::image_dir()?.join("../../target/bench-boot.json");
     fs::write(&report, serde_json::to_vec_pretty(&all)?).with_context(|| report.display().to_string())?;
@@ -168,8 +215,8 @@ pub fn all(options: &Options) -> Result<bool> {
     Ok(missed.is_empty())
 }
 
-/// Seconds from power-on to the connection of the reference, or to the first heartbeat.
-fn boot(way: &'static Way, is_reference: bool, options: &Options) -> Result<f64> {
+/// Seconds from power-on to the connection of the reference, or to the first heartbeat, and what the serial port says by then.
+fn boot(way: &'static Way, is_reference: bool, options: &Options) -> Result<(f64, String)> {
     let (dir, outcome) = in_directory(|dir| {
         let stage = Stage { dir, times: 1, seed: 0, long: false };
         let namespace = format!("an-boot-{}", std::process::id());
@@ -178,9 +225,9 @@ fn boot(way: &'static Way, is_reference: bool, options: &Options) -> Result<f64>
         })
     });
     match outcome {
-        Ok(seconds) => {
+        Ok(measured) => {
             put_away(dir, options.keep);
-            Ok(seconds)
+            Ok(measured)
         }
         Err(error) => {
             show_logs(dir);
@@ -189,10 +236,10 @@ fn boot(way: &'static Way, is_reference: bool, options: &Options) -> Result<f64>
     }
 }
 
-async fn story(way: &Way, is_reference: bool, stage: &Stage) -> Result<f64> {
+async fn story(way: &Way, is_reference: bool, stage: &Stage) -> Result<(f64, String)> {
     let image = image(&stage.dir, is_reference)?;
     let disk = stage.disk("ANY", Bus::Sata, 16)?;
-    let (site, _node) = booting(way, stage, image, &disk).await?;
+    let (site, node) = booting(way, stage, image, &disk).await?;
     site.controller.set(NODE, json!({"/boot_interface": way.interface})).await?;
     let listener = TcpListener::bind((ADDRESS, PORT)).await?;
     site.controller.provision(NODE, "provide").await?;
@@ -212,7 +259,11 @@ async fn story(way: &Way, is_reference: bool, stage: &Stage) -> Result<f64> {
         .iter()
         .rfind(|event| event.subject == NODE && event.what == "power on")
         .context("it was not on")?;
-    Ok(end - on.at)
+    let until = end - on.at;
+    if !is_reference {
+        until_said(&node, ENDS[2]).await?;
+    }
+    Ok((until, console(&node)?))
 }
 
 /// A site, and its node that is to boot this image. Both are kept until the node has booted.
@@ -258,8 +309,27 @@ mod tests {
 
     #[test]
     fn the_ratio_is_that_of_the_medians() {
-        let times = Times { way: "x", reference: vec![9.0, 8.0, 100.0], ramdisk: vec![18.0, 1.0, 27.0] };
+        let times = Times {
+            way: "x",
+            reference: vec![9.0, 8.0, 100.0],
+            ramdisk: vec![18.0, 1.0, 27.0],
+            stages: Vec::new(),
+        };
         assert!((times.ratio() - 2.0).abs() < 1e-9);
         assert_eq!(times.to_string(), "| x | 9.00 s (8.0 to 100.0) | 18.00 s (1.0 to 27.0) | 2.00 |");
+    }
+
+    #[test]
+    fn the_stages_are_those_that_the_agent_names() {
+        let said = "\u{1b}[2J2026-11-29T13:28:50.500000Z  INFO agentd::ramdisk: anneal-agent 0.1.0 starts uptime_s=3.25\r\n\
+                    2026-11-29T13:28:52.000000Z  INFO ramdisk_init::network: network is up interface=\"eth0\"\r\n\
+                    2026-11-29T13:28:52.250000Z  INFO agentd::run: controller found url=https://192.0.2.1:6385\r\n\
+                    2026-11-29T13:28:53.000000Z  INFO agentd::heartbeat: the first heartbeat is accepted\r\n";
+        let stages = stages(said, 10.0).unwrap();
+        for (stage, expected) in stages.iter().zip([4.25, 3.25, 1.5, 0.25, 0.75]) {
+            assert!((stage - expected).abs() < 1e-9, "{stages:?}");
+        }
+        let error = super::stages(&said.replace("first heartbeat", "heartbeat"), 10.0).unwrap_err();
+        assert!(error.to_string().contains("first heartbeat"), "{error}");
     }
 }
