@@ -19,7 +19,7 @@ const API_URLS: usize = 5;
 
 /// What differs from node to node and from boot to boot, and what does not.
 pub struct BootContents {
-    /// Where inventories are kept.
+    /// Where nodes, ports and inventories are kept.
     pub store: Arc<dyn Store>,
     /// The time.
     pub clock: Arc<dyn Clock>,
@@ -29,7 +29,7 @@ pub struct BootContents {
     pub own: AgentApi,
     /// The others, to which they turn when it is gone.
     pub members: Members,
-    /// Boots without their add-on firmware, in the histories of nodes.
+    /// What is in the histories of nodes: reads of boot media by strangers, boots without their add-on firmware.
     pub remarks: Remarks,
     /// The add-on firmware of boots.
     pub firmware: FirmwareChoices,
@@ -46,11 +46,11 @@ impl BootContents {
     /// A parameter cannot be one of a kernel command line, or agents cannot reach this controller.
     pub fn of(
         config: &Config,
-        store: Arc<dyn Store>,
-        clock: Arc<dyn Clock>,
-        members: Members,
-        remarks: Remarks,
-    ) -> Result<Option<Self>> {
+        store: &Arc<dyn Store>,
+        clock: &Arc<dyn Clock>,
+        members: &Members,
+        remarks: &Remarks,
+    ) -> Result<Option<Arc<Self>>> {
         let boot = &config.boot;
         if !boot.enabled {
             return Ok(None);
@@ -77,8 +77,17 @@ impl BootContents {
             rescue: boot.rescue.clone(),
             firmware: boot.firmware_dir(),
         };
-        let firmware = FirmwareChoices::of(boot);
-        Ok(Some(Self { store, clock, ramdisk, own, members, remarks, firmware, medium, files }))
+        Ok(Some(Arc::new(Self {
+            store: store.clone(),
+            clock: clock.clone(),
+            ramdisk,
+            own,
+            members: members.clone(),
+            remarks: remarks.clone(),
+            firmware: FirmwareChoices::of(boot),
+            medium,
+            files,
+        })))
     }
 
     /// What the medium of this boot has besides its overlay.

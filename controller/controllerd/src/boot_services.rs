@@ -18,7 +18,7 @@ use model::AgentApi;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Clock, Members, Remarks, Store};
+use store::Members;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -27,10 +27,7 @@ pub struct BootServices<'a> {
     pub config: &'a Config,
     /// `None` without `[boot]`.
     pub contents: Option<Arc<BootContents>>,
-    pub store: Arc<dyn Store>,
-    pub clock: Arc<dyn Clock>,
     pub clients: Clients,
-    pub remarks: Remarks,
     /// Whose threads they run on.
     pub runtime: &'a Handle,
     pub stop: &'a CancellationToken,
@@ -71,8 +68,7 @@ fn ipv6(address: IpAddr) -> Option<Ipv6Addr> {
 
 /// Bind and run the services that `[boot]` enables.
 pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<()> {
-    let BootServices { config, contents, store, clock, clients, remarks, runtime, stop, members, metrics } =
-        parts;
+    let BootServices { config, contents, clients, runtime, stop, members, metrics } = parts;
     let boot = &config.boot;
     let Some(contents) = contents else { return Ok(()) };
     let leases = SharedLeases::default();
@@ -84,8 +80,7 @@ pub async fn start(parts: BootServices<'_>, services: &mut Services) -> Result<(
         after: config.discovery.after,
         asked: api::Rates::new(config.agent.requests()),
     });
-    let directory =
-        Directory { store, clock, contents: contents.clone(), lease_of, hellos, remarks, discovery };
+    let directory = Directory { contents: contents.clone(), lease_of, hellos, discovery };
     let directory = metrics.directory(Arc::new(directory));
     let mut starter = Starter { boot, runtime, stop, services };
     starter.http(&contents, &directory, &clients).await?;

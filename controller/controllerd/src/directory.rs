@@ -13,7 +13,7 @@ use model::{Node, ResourceKind, boot_medium};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Clock, FetchSource, Remarks, ScriptFetch, ScriptGrant, Store, StoreError};
+use store::{FetchSource, ScriptFetch, ScriptGrant, StoreError};
 use subtle::ConstantTimeEq;
 use tokio::time::{Instant, timeout};
 
@@ -22,18 +22,12 @@ pub type LeaseOf = Arc<dyn Fn(Mac) -> Option<Ipv4Addr> + Send + Sync>;
 
 /// Looks nodes up in the store.
 pub struct Directory {
-    /// Where nodes and ports are kept.
-    pub store: Arc<dyn Store>,
-    /// The time.
-    pub clock: Arc<dyn Clock>,
     /// What the boots of nodes consist of.
     pub contents: Arc<BootContents>,
     /// The lease of a NIC, where this controller gives nodes their addresses.
     pub lease_of: LeaseOf,
     /// How many hellos an address may send.
     pub hellos: Arc<api::Rates>,
-    /// Reads of boot media by strangers, in the histories of nodes.
-    pub remarks: Remarks,
     /// Boots of machines that no node is known for; `None`: there are none.
     pub discovery: Option<DiscoveryBoots>,
 }
@@ -44,13 +38,13 @@ const RESOLVE: Duration = Duration::from_secs(5);
 #[async_trait]
 impl BootDirectory for Directory {
     async fn boot_for(&self, mac: Mac, from: IpAddr) -> BootAnswer {
-        let node = match self.store.resource_by_key(ResourceKind::Port, &mac.to_string()).await {
+        let node = match self.contents.store.resource_by_key(ResourceKind::Port, &mac.to_string()).await {
             Ok(port) => port.node,
             Err(StoreError::NotFound { .. }) => return self.unknown(mac, from).await,
             Err(_) => None,
         };
         let Some(node) = node else { return BootAnswer::Unknown };
-        match self.store.node(node).await {
+        match self.contents.store.node(node).await {
             // It boots from its medium, or not at all: a script would give the nonce to the network.
             Ok(node) if node.boots_ramdisk() && boot_medium::way(&node).is_some() => BootAnswer::Wait,
             Ok(node) if node.boots_ramdisk() => self.ramdisk(&node, mac, from).await,
@@ -65,7 +59,7 @@ impl BootDirectory for Directory {
 
     async fn medium(&self, file_name: &str, from: Option<IpAddr>) -> MediumAnswer {
         let Some(node) = boot_medium::node_of(file_name) else { return MediumAnswer::NotThere };
-        let node = match self.store.node(node).await {
+        let node = match self.contents.store.node(node).await {
             Ok(node) => node,
             Err(StoreError::NotFound { .. }) => return MediumAnswer::NotThere,
             Err(error) => {
@@ -88,7 +82,9 @@ impl BootDirectory for Directory {
         {
             return HelloAnswer::TooMany;
         }
-        match store::hello::hear(&*self.store, &HelloNonce::shown(nonce), self.clock.now()).await {
+        match store::hello::hear(&*self.contents.store, &HelloNonce::shown(nonce), self.contents.clock.now())
+            .await
+        {
             Ok(true) => HelloAnswer::Heard,
             Ok(false) => {
                 tracing::warn!(?from, "rejected a hello: no deployment awaits it");
@@ -106,9 +102,10 @@ impl Directory {
     /// What a machine boots that no node is known for.
     async fn unknown(&self, mac: Mac, from: IpAddr) -> BootAnswer {
         let Some(discovery) = &self.discovery else { return BootAnswer::Unknown };
-        let boot = UnknownBoot { mac, from: from.to_canonical(), at: self.clock.now() };
-        let answer =
-            discovery.answer(&*self.store, boot, (self.lease_of)(mac), self.contents.controllers("")).await;
+        let boot = UnknownBoot { mac, from: from.to_canonical(), at: self.contents.clock.now() };
+        let answer = discovery
+            .answer(&*self.contents.store, boot, (self.lease_of)(mac), self.contents.controllers(""))
+            .await;
         match answer {
             BootAnswer::Ramdisk { kernel_args, rescue, .. } => BootAnswer::Ramdisk {
                 kernel_args,
@@ -130,8 +127,8 @@ impl Directory {
             tracing::warn!(%node_uuid, %mac, %from, %lease, "withheld a boot script: the lease of this MAC is another address");
             return BootAnswer::Wait;
         }
-        let fetch = ScriptFetch { by: FetchSource::Nic(mac), from, at: self.clock.now() };
-        match self.store.fetch_script(node_uuid, fetch).await {
+        let fetch = ScriptFetch { by: FetchSource::Nic(mac), from, at: self.contents.clock.now() };
+        match self.contents.store.fetch_script(node_uuid, fetch).await {
             Ok(ScriptGrant::Given(nonce)) => match self.contents.kernel_args(node, &nonce) {
                 Ok(kernel_args) => BootAnswer::Ramdisk {
                     kernel_args,
@@ -162,7 +159,7 @@ impl Directory {
         from: Option<IpAddr>,
     ) -> Result<MediumAnswer, StoreError> {
         let node_uuid = node.uuid;
-        let contact = self.store.contact(node_uuid).await?;
+        let contact = self.contents.store.contact(node_uuid).await?;
         let Some(boot) = contact.boot.filter(|_| node.medium_inserted) else {
             tracing::warn!(%node_uuid, ?from, "refused a boot medium: none of the node's is inserted");
             return Ok(MediumAnswer::NotThere);
@@ -199,7 +196,7 @@ impl Directory {
         is_first: bool,
         from: Option<IpAddr>,
     ) -> Result<bool, StoreError> {
-        let (bmc, at) = (addresses_of_bmc(node).await, self.clock.now());
+        let (bmc, at) = (addresses_of_bmc(node).await, self.contents.clock.now());
         let Some(from) = from.filter(|from| bmc.contains(from)) else {
             let place = from.map_or_else(|| "an unknown address".to_owned(), |from| from.to_string());
             let own = bmc.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -207,11 +204,14 @@ impl Directory {
                 "a read of the boot medium from {place} was refused: the node's BMC is at {}",
                 if own.is_empty() { "an address that is not known" } else { own.as_str() }
             );
-            self.remarks.note(&*self.store, node.uuid, &text, at).await?;
+            self.contents.remarks.note(&*self.contents.store, node.uuid, &text, at).await?;
             return Ok(false);
         };
         if is_first {
-            self.store.fetch_script(node.uuid, ScriptFetch { by: FetchSource::Bmc, from, at }).await?;
+            self.contents
+                .store
+                .fetch_script(node.uuid, ScriptFetch { by: FetchSource::Bmc, from, at })
+                .await?;
         }
         Ok(true)
     }
@@ -227,8 +227,9 @@ impl Directory {
             tracing::warn!(%node_uuid, %from, ?leases, "withheld a boot medium: the leases of this node are other addresses");
             return Ok(false);
         }
-        let fetch = ScriptFetch { by: FetchSource::Firmware, from, at: self.clock.now() };
-        let granted = matches!(self.store.fetch_script(node_uuid, fetch).await?, ScriptGrant::Given(_));
+        let fetch = ScriptFetch { by: FetchSource::Firmware, from, at: self.contents.clock.now() };
+        let granted =
+            matches!(self.contents.store.fetch_script(node_uuid, fetch).await?, ScriptGrant::Given(_));
         if !granted {
             tracing::warn!(%node_uuid, %from, "withheld a boot medium: the node is not powered on yet, its agent has been heard, or another address has it");
         }
@@ -237,7 +238,7 @@ impl Directory {
 
     /// The MAC addresses of the node's ports.
     async fn macs_of(&self, node: &Node) -> Result<Vec<Mac>, StoreError> {
-        let ports = self.store.resources(ResourceKind::Port, Some(node.uuid)).await?;
+        let ports = self.contents.store.resources(ResourceKind::Port, Some(node.uuid)).await?;
         Ok(ports.iter().filter_map(|port| port.key.as_deref()?.parse().ok()).collect())
     }
 }

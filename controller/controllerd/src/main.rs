@@ -141,9 +141,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let images = image_store::open(&config, &identity, store.clone(), members.clone())?;
     let (agents, remarks) = (agent_client(&config, &images), store::Remarks::default());
     let (bmcs, media) = (open_bmcs(&config), NodeMedia::of(&config, members.agent_api()));
-    let contents =
-        BootContents::of(&config, for_agents.clone(), clock.clone(), members.clone(), remarks.clone())?;
-    let contents = contents.map(Arc::new);
+    let contents = BootContents::of(&config, &for_agents, &clock, &members, &remarks)?;
     let app = api::App {
         store: store.clone(),
         clock: clock.clone(),
@@ -152,7 +150,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         images,
         certificate_key: Some(certificate_key.public().to_string()),
         lock_waits: api::LockWaits::default(),
-        remarks: remarks.clone(),
+        remarks,
         members: members.clone(),
         events: api::EventFeed::new(config.events.streams(config.connections.operators), stop.clone()),
         nodes: api::NodeFeed::new(config.ui.streams(config.connections.operators), stop.clone()),
@@ -162,7 +160,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
         settings: config.api_settings(),
     };
     let classes = config.connections.classes();
-    let agents_app = web_page::off_loopback(&config, &app, for_agents.clone());
+    let agents_app = web_page::off_loopback(&config, &app, for_agents);
     let listeners = Listeners {
         config: &config,
         classes: &classes,
@@ -175,10 +173,7 @@ async fn run(config: Config, agents_runtime: &Handle, limit: LogLimit) -> Result
     let boot = BootServices {
         config: &config,
         contents,
-        store: for_agents,
-        clock: clock.clone(),
         clients: classes.boot(),
-        remarks,
         runtime: agents_runtime,
         stop: &stop,
         members: members.clone(),

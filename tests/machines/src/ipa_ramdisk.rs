@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use contract::peers::{IPA, Peers};
@@ -100,6 +101,9 @@ pub fn image(dir: &Path) -> Result<PathBuf> {
 /// # Errors
 /// When Python is missing, or PyPI is out of reach.
 pub fn install() -> Result<()> {
+    // Scenarios that run at the same time need the same.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let home = Peers::install(&peers()?, &[IPA])?.environment(IPA.0);
     let packed = packed()?;
     if packed.is_file() {

@@ -6,9 +6,9 @@ use model::boot::{AGENT_KIND, Boot, BootNonce};
 use model::{AgentApi, ConductorReport, Cursor, Resource, Run, RunKind, Timestamp};
 use serde_json::json;
 use std::path::PathBuf;
-use store::Members;
 use store::memory::MemoryStore;
 use store::prelude::*;
+use store::{Members, Remarks};
 use store::{ResourceWrite, SystemClock};
 use uuid::Uuid;
 
@@ -19,14 +19,14 @@ fn agent_api(url: &str, pin: &str) -> AgentApi {
     AgentApi { url: url.to_owned(), url_ipv6: None, pin_sha256: Some(pin.repeat(32)), gives_addresses: false }
 }
 
-fn contents(store: Arc<dyn Store>, members: Members) -> BootContents {
+fn contents(store: Arc<dyn Store>) -> BootContents {
     let none = PathBuf::new;
     BootContents {
         store,
         clock: Arc::new(SystemClock::default()),
         ramdisk: RamdiskParams::default(),
         own: agent_api("https://10.9.0.1:6385", "01"),
-        members,
+        members: Members::alone("c1"),
         remarks: Remarks::default(),
         firmware: FirmwareChoices::of(&crate::config::Boot::default()),
         medium: MediumConfig { loader_dir: none(), arguments: String::new(), signed_uki: None },
@@ -51,14 +51,10 @@ async fn directory(kind: RunKind, agent: &str, lease: Option<[u8; 4]>) -> (Direc
     let boot = Boot::fresh();
     let nonce = boot.nonce.expose().to_owned();
     store.forget_agent(node, Some(boot), None).await.unwrap();
-    let contents = contents(store.clone(), Members::alone("c1"));
     let directory = Directory {
-        store,
-        clock: Arc::new(SystemClock::default()),
-        contents: Arc::new(contents),
+        contents: Arc::new(contents(store)),
         lease_of: Arc::new(move |_| lease.map(Ipv4Addr::from)),
         hellos: api::Rates::new(api::RequestRate { per_s: 1, burst: 3 }),
-        remarks: Remarks::default(),
         discovery: None,
     };
     (directory, node, mac, nonce)
@@ -151,20 +147,20 @@ async fn a_boot_script_names_five_urls_and_as_many_time_servers_as_the_agent_tak
 #[tokio::test]
 async fn an_instance_of_the_ramdisk_interface_boots_its_own_kernel_unless_a_run_boots_ours() {
     let (directory, node, mac, nonce) = directory(RunKind::Service, "anneal", None).await;
-    let ours = directory.store.node(node).await.unwrap();
+    let ours = directory.contents.store.node(node).await.unwrap();
     let mut active = ours.clone();
     active.provision_state = model::ProvisionState::Active;
     active.interfaces.insert("deploy_interface".into(), "ramdisk".into());
     let info = json!({"kernel": "http://192.0.2.1/k", "ramdisk": "http://192.0.2.1/r", "kernel_append_params": "quiet"});
     active.instance_info = info.as_object().unwrap().clone();
-    let stored = directory.store.update_node(active.clone(), Vec::new(), None).await.unwrap();
+    let stored = directory.contents.store.update_node(active.clone(), Vec::new(), None).await.unwrap();
     assert!(
         matches!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Ramdisk { .. }),
         "its run boots ours"
     );
     let mut done = Node { version: stored.version, ..active.clone() };
     done.run.as_mut().unwrap().cursor = Cursor::Done;
-    let stored = directory.store.update_node(done.clone(), Vec::new(), None).await.unwrap();
+    let stored = directory.contents.store.update_node(done.clone(), Vec::new(), None).await.unwrap();
     for from in [NODE, STRANGER] {
         let answer = directory.boot_for(mac, from.into()).await;
         let (kernel, ramdisk) = ("http://192.0.2.1/k".to_owned(), "http://192.0.2.1/r".to_owned());
@@ -173,7 +169,7 @@ async fn an_instance_of_the_ramdisk_interface_boots_its_own_kernel_unless_a_run_
     }
     done.version = stored.version;
     done.instance_info.remove("kernel");
-    directory.store.update_node(done, Vec::new(), None).await.unwrap();
+    directory.contents.store.update_node(done, Vec::new(), None).await.unwrap();
     assert_eq!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Wait, "never its disk");
 }
 
@@ -194,12 +190,12 @@ async fn with_medium_of(
     lease: Option<[u8; 4]>,
 ) -> (Directory, Uuid, Mac, String) {
     let (directory, node, mac, nonce) = directory(RunKind::Inspect, agent, lease).await;
-    let mut stored = directory.store.node(node).await.unwrap();
+    let mut stored = directory.contents.store.node(node).await.unwrap();
     stored.driver = "redfish".to_owned();
     stored.driver_info.insert("redfish_address".to_owned(), json!("https://10.7.0.9"));
     stored.interfaces.insert("boot_interface".into(), interface.into());
     stored.medium_inserted = true;
-    directory.store.update_node(stored, Vec::new(), None).await.unwrap();
+    directory.contents.store.update_node(stored, Vec::new(), None).await.unwrap();
     let name = boot_medium::file_name(node, &BootNonce::shown(&nonce), MediumFormat::Image);
     (directory, node, mac, name)
 }
@@ -218,17 +214,17 @@ async fn only_the_bmc_reads_the_medium_and_the_history_names_others() {
     }
     assert_eq!(directory.medium(&name, None).await, MediumAnswer::NotThere);
     let texts: Vec<String> =
-        directory.store.history(node).await.unwrap().into_iter().map(|event| event.text).collect();
+        directory.contents.store.history(node).await.unwrap().into_iter().map(|event| event.text).collect();
     let says = "a read of the boot medium from 10.9.0.66 was refused: the node's BMC is at 10.7.0.9";
     assert_eq!(texts.iter().filter(|text| *text == says).count(), 1, "{texts:?}");
-    assert_eq!(directory.store.contact(node).await.unwrap().boot.unwrap().medium_read_by, None);
+    assert_eq!(directory.contents.store.contact(node).await.unwrap().boot.unwrap().medium_read_by, None);
 
     for _ in 0..2 {
         let answer = reads(&directory, &name, BMC).await;
         let MediumAnswer::Medium { content, .. } = &answer else { panic!("{answer:?}") };
         assert_eq!(*content, Content::default());
     }
-    let contact = directory.store.contact(node).await.unwrap();
+    let contact = directory.contents.store.contact(node).await.unwrap();
     let boot = contact.boot.unwrap();
     assert_eq!(boot.medium_read_by, Some(BMC.into()));
     assert!(boot.fetched_from.is_none() && boot.macs.is_empty() && contact.rival.is_none());
@@ -239,9 +235,9 @@ async fn only_the_bmc_reads_the_medium_and_the_history_names_others() {
 async fn a_node_with_secure_boot_gets_a_medium_with_a_shim() {
     let (directory, node, _, name) = with_medium().await;
     for (capabilities, expected) in [("boot_mode:uefi", false), ("boot_mode:uefi,secure_boot:true", true)] {
-        let mut stored = directory.store.node(node).await.unwrap();
+        let mut stored = directory.contents.store.node(node).await.unwrap();
         stored.properties.insert("capabilities".to_owned(), json!(capabilities));
-        directory.store.update_node(stored, Vec::new(), None).await.unwrap();
+        directory.contents.store.update_node(stored, Vec::new(), None).await.unwrap();
         let answer = reads(&directory, &name, BMC).await;
         let MediumAnswer::Medium { content, .. } = &answer else { panic!("{answer:?}") };
         assert_eq!(content.through_shim, expected, "{capabilities}");
@@ -255,7 +251,7 @@ async fn the_medium_of_ironic_python_agent_has_its_parameters_as_a_text() {
         let MediumAnswer::Medium { overlay, .. } = reads(&directory, &name, BMC).await else {
             panic!("no medium for {agent}")
         };
-        let nonce = directory.store.contact(node).await.unwrap().boot.unwrap().nonce;
+        let nonce = directory.contents.store.contact(node).await.unwrap().boot.unwrap().nonce;
         let url = format!("https://10.9.0.1:6385/boot-nonce/{}", nonce.expose());
         let expected = format!(
             "ipa-api-url={url} anneal.pin=sha256:{} ipa-inspection-callback-url={url}/v1/continue_inspection",
@@ -274,7 +270,7 @@ async fn one_firmware_reads_the_medium_of_http_boot() {
         assert_eq!(reads(&leased, &name, from).await, MediumAnswer::NotThere, "{from:?}");
     }
     assert_eq!(leased.medium(&name, None).await, MediumAnswer::NotThere);
-    let contact = leased.store.contact(node).await.unwrap();
+    let contact = leased.contents.store.contact(node).await.unwrap();
     assert!(contact.rival.is_none() && contact.boot.unwrap().fetched_from.is_none(), "no claim");
     let program = name.replace(".iso", ".efi");
     for (name, alone) in [(&name, false), (&program, true), (&name, false)] {
@@ -290,7 +286,7 @@ async fn one_firmware_reads_the_medium_of_http_boot() {
     let (free, node, _, name) = with_medium_by(boot_medium::HTTP_BOOT, None).await;
     assert!(matches!(reads(&free, &name, NODE).await, MediumAnswer::Medium { .. }));
     assert_eq!(reads(&free, &name, STRANGER).await, MediumAnswer::NotThere);
-    let contact = free.store.contact(node).await.unwrap();
+    let contact = free.contents.store.contact(node).await.unwrap();
     assert_eq!(contact.rival.unwrap().address, Some(STRANGER.into()));
     let boot = contact.boot.unwrap();
     assert_eq!((boot.fetched_from, boot.medium_read_by), (Some(NODE.into()), None));
@@ -305,12 +301,12 @@ async fn a_medium_is_there_for_its_boot_alone() {
     for wrong in [old.as_str(), other.as_str(), "", "anneal-", &name[..name.len() - 1]] {
         assert_eq!(reads(&directory, wrong, BMC).await, MediumAnswer::NotThere, "{wrong}");
     }
-    directory.store.forget_agent(node, Some(Boot::fresh()), None).await.unwrap();
+    directory.contents.store.forget_agent(node, Some(Boot::fresh()), None).await.unwrap();
     assert_eq!(reads(&directory, &name, BMC).await, MediumAnswer::NotThere, "of the boot before");
     let (directory, node, _, name) = with_medium().await;
-    let mut stored = directory.store.node(node).await.unwrap();
+    let mut stored = directory.contents.store.node(node).await.unwrap();
     stored.medium_inserted = false;
-    directory.store.update_node(stored, Vec::new(), None).await.unwrap();
+    directory.contents.store.update_node(stored, Vec::new(), None).await.unwrap();
     assert_eq!(reads(&directory, &name, BMC).await, MediumAnswer::NotThere, "it is ejected");
 }
 
@@ -322,7 +318,7 @@ fn boot_script(answer: &BootAnswer, mac: Mac) -> String {
 async fn only_a_rescue_boots_with_a_login() {
     for kind in RunKind::ALL {
         let (directory, node, mac, _) = directory(kind, "anneal", None).await;
-        let found = directory.store.node(node).await.unwrap();
+        let found = directory.contents.store.node(node).await.unwrap();
         assert_eq!(gets_login(&found), kind == RunKind::Rescue, "{kind:?}");
         let answer = directory.boot_for(mac, NODE.into()).await;
         let BootAnswer::Ramdisk { rescue, .. } = answer else { panic!("{kind:?}: {answer:?}") };
@@ -338,20 +334,20 @@ async fn a_second_address_gets_a_script_that_waits() {
     let (directory, node, mac, _) = directory(RunKind::AutomatedClean, "anneal", None).await;
     assert!(matches!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Ramdisk { .. }));
     assert_eq!(directory.boot_for(mac, STRANGER.into()).await, BootAnswer::Wait);
-    assert!(directory.store.contact(node).await.unwrap().rival.is_some());
+    assert!(directory.contents.store.contact(node).await.unwrap().rival.is_some());
 }
 
 /// What can be known by asking is the same for every nonce that is not awaited.
 #[tokio::test]
 async fn a_hello_is_heard_once_and_an_address_may_guess_a_few_times() {
     let (directory, node, _, _) = directory(RunKind::Deploy, "anneal", None).await;
-    let mut node = directory.store.node(node).await.unwrap();
+    let mut node = directory.contents.store.node(node).await.unwrap();
     let info = serde_json::Map::from_iter([(model::hello::WAIT_FOR_HELLO.to_owned(), json!(60))]);
     let hello = model::hello::Hello::wanted(&info).unwrap();
     let cursor = Cursor::AwaitHello { command_id: "c".into(), since: Timestamp(0) };
     node.run = Some(Run { cursor, hello: Some(hello.clone()), ..Run::new(RunKind::Deploy, Timestamp(0)) });
     node.provision_state = model::ProvisionState::DeployWait;
-    directory.store.update_node(node, Vec::new(), None).await.unwrap();
+    directory.contents.store.update_node(node, Vec::new(), None).await.unwrap();
     let say = async |nonce: &str, from: [u8; 4]| directory.hello(nonce, Some(from.into())).await;
     let wrong = HelloNonce::fresh();
     for guess in [wrong.expose(), "", &hello.nonce.expose()[1..]] {
@@ -365,12 +361,12 @@ async fn a_hello_is_heard_once_and_an_address_may_guess_a_few_times() {
 #[tokio::test]
 async fn another_address_than_the_lease_gets_no_script_and_is_no_claim() {
     let (directory, node, mac, _) = directory(RunKind::AutomatedClean, "anneal", Some(NODE)).await;
-    let before = directory.store.contact(node).await.unwrap();
+    let before = directory.contents.store.contact(node).await.unwrap();
     assert_eq!(directory.boot_for(mac, STRANGER.into()).await, BootAnswer::Wait);
-    assert_eq!(directory.store.contact(node).await.unwrap(), before);
+    assert_eq!(directory.contents.store.contact(node).await.unwrap(), before);
     assert!(matches!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Ramdisk { .. }));
     assert_eq!(directory.boot_for(mac, STRANGER.into()).await, BootAnswer::Wait);
-    assert_eq!(directory.store.contact(node).await.unwrap().rival, None);
+    assert_eq!(directory.contents.store.contact(node).await.unwrap().rival, None);
 }
 
 /// A directory of add-on firmware whose only archive is for all machines of which nothing is known.
@@ -404,7 +400,7 @@ async fn scripts_and_media_carry_add_on_firmware_and_the_history_says_why_one_do
     let says = |event: &model::Event| {
         event.text.contains("without add-on firmware") && event.text.contains("qed.cpio.zst")
     };
-    let history = by_medium.store.history(node).await.unwrap();
+    let history = by_medium.contents.store.history(node).await.unwrap();
     assert_eq!(history.iter().filter(|event| says(event)).count(), 1, "{history:?}");
     std::fs::write(dir.path().join("qed.cpio.zst"), "x").unwrap();
     let answer = reads(&by_medium, &name, BMC).await;
