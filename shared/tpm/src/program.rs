@@ -33,7 +33,7 @@ pub enum Initramfs {
 }
 
 impl Prediction {
-    /// The programs that PCR 4 has to show. Not every firmware measures a kernel that systemd's stub starts, which PCR 11 shows.
+    /// The programs that PCR 4 has to show. The kernel of a signed ramdisk is among its parts, which PCR 11 shows.
     pub(crate) fn required(&self) -> &[Digest] {
         match self.initramfs {
             Initramfs::Parts(_) => self.programs.get(..1).unwrap_or_default(),
