@@ -53,6 +53,6 @@ mod uki;
 pub use error::TemplateError;
 pub use network_data::static_network;
 pub use overlay::{OVERLAY, Overlay, OverlayError, Reader};
-pub use shim::{ShimSizes, shim_command_line};
+pub use shim::{SHIM_OVERLAY_ALIGNMENT, ShimSizes, shim_command_line};
 pub use sizes::Sizes;
 pub use template::{Loaders, Piece, Source, Template};

@@ -15,6 +15,10 @@ const CONFIGURATION: &str = "timeout 0\neditor no\nauto-entries no\nauto-firmwar
 /// What systemd-boot puts before the kernel arguments of that entry.
 const ARCHIVES: &str = "initrd=\\initrd.img initrd=\\node.img ";
 
+/// systemd-boot puts the overlay behind the archives at a multiple of this many bytes, with zeros between them: what the kernel gets, and a
+/// TPM measures.
+pub const SHIM_OVERLAY_ALIGNMENT: usize = 4;
+
 /// Sizes in bytes of Debian's signed boot loaders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShimSizes {

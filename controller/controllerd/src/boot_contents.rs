@@ -3,12 +3,15 @@
 use crate::config::Config;
 use crate::firmware_choices::FirmwareChoices;
 use crate::node_media;
-use crate::predictions;
+use crate::predictions::Predictions;
+use agent_protocol::boot_medium::StaticNetwork;
 use anyhow::{Context, Result};
 use boot::medium::{Content, MediumConfig, RamdiskFiles};
 use boot::{Overlay, RamdiskParams, boot_parameters, inspection_callback, kernel_arguments, ramdisk_cmdline};
 use model::boot::{BootNonce, RamdiskAgent};
+use model::medium_content::{AgentParameters, MediumContent};
 use model::{AgentApi, Node, RunKind, capabilities};
+use serde::Deserialize;
 use std::iter;
 use std::sync::Arc;
 use store::{Clock, Members, Remarks, Store};
@@ -37,6 +40,8 @@ pub struct BootContents {
     pub medium: MediumConfig,
     /// The ramdisk.
     pub files: RamdiskFiles,
+    /// What boots of it measure.
+    pub predictions: Predictions,
 }
 
 impl BootContents {
@@ -87,55 +92,72 @@ impl BootContents {
             firmware: FirmwareChoices::of(boot),
             medium,
             files,
+            predictions: Predictions::default(),
         })))
     }
 
-    /// What the medium of this boot has besides its overlay.
-    pub async fn content(&self, node: &Node, nonce: &BootNonce) -> Content {
+    /// What the medium of this boot carries, as the node and the other controllers are now. Its first read stores it.
+    ///
+    /// # Errors
+    /// It cannot be made, in words for an operator.
+    pub async fn decide(&self, node: &Node, nonce: &BootNonce) -> Result<MediumContent, String> {
+        let (ramdisk, callback) = self.parameters(node, nonce);
+        let parameters = boot_parameters(&ramdisk).map_err(|error| error.to_string())?;
+        let agent = RamdiskAgent::of(&node.properties);
+        let network = match agent {
+            RamdiskAgent::Anneal => node_media::network(node)?,
+            RamdiskAgent::IronicPythonAgent => None,
+        };
         let firmware = match self.firmware.reaches_media() {
-            true => self.firmware_of(node, nonce).await,
+            true => self.firmware_of(node).await,
             false => Vec::new(),
         };
-        Content { rescue: gets_login(node), firmware, through_shim: capabilities::has_secure_boot(node) }
+        let content = MediumContent {
+            agent,
+            parameters: AgentParameters::new(format!("{parameters}{callback}")),
+            network: network.map(serde_json::to_value).transpose().map_err(|error| error.to_string())?,
+            rescue: gets_login(node),
+            firmware,
+            through_shim: capabilities::has_secure_boot(node),
+        };
+        laid_out(&content)?;
+        Ok(content)
     }
 
-    /// What this boot of a node measures that boots through a shim. Another controller, whose own URL comes first in its overlays, predicts
-    /// another one.
+    /// What this boot of a node measures that boots through a shim.
     ///
     /// # Errors
     /// It is not known, in words for an operator.
     pub async fn measured_through_shim(&self, node: &Node, nonce: &BootNonce) -> Result<Prediction, String> {
-        let content = self.content(node, nonce).await;
-        let overlay = self.overlay(node, nonce)?;
-        predictions::through_shim(self.medium.clone(), self.files.clone(), content, overlay).await
+        let contact = self.store.contact(node.uuid).await.map_err(|error| error.chain())?;
+        let read = contact.boot.filter(|boot| boot.nonce == *nonce).and_then(|boot| boot.medium);
+        let content = match read {
+            Some(content) => *content,
+            None => self.decide(node, nonce).await?,
+        };
+        let (overlay, content) = laid_out(&content)?;
+        self.predictions.through_shim(&self.medium, &self.files, &content, &overlay).await
     }
 
     /// The add-on firmware of this boot. Why there is none, where there should be some, is in the node's history.
-    pub async fn firmware_of(&self, node: &Node, nonce: &BootNonce) -> Vec<String> {
-        match self.firmware.of_boot(&*self.store, node, nonce).await {
+    pub async fn firmware_of(&self, node: &Node) -> Vec<String> {
+        match self.firmware.of_boot(&*self.store, node).await {
             Ok(firmware) => firmware,
             Err(problem) => {
                 tracing::error!(node_uuid = %node.uuid, problem, "no add-on firmware");
-                let text = format!("the node boots without add-on firmware: {problem}");
-                let (store, at) = (&*self.store, self.clock.now());
-                if let Err(error) = self.remarks.note_kind(store, node.uuid, "firmware", &text, at).await {
-                    tracing::error!(node_uuid = %node.uuid, error = %error.chain(), "cannot write the node's history");
-                }
+                self.remark(node, "firmware", &format!("the node boots without add-on firmware: {problem}"))
+                    .await;
                 Vec::new()
             }
         }
     }
 
-    /// What the medium of a boot has besides kernel and initramfs.
-    pub fn overlay(&self, node: &Node, nonce: &BootNonce) -> Result<Overlay, String> {
-        let (ramdisk, callback) = self.parameters(node, nonce);
-        let parameters = boot_parameters(&ramdisk).map_err(|error| error.to_string())?;
-        let parameters = format!("{parameters}{callback}");
-        let overlay = match RamdiskAgent::of(&node.properties) {
-            RamdiskAgent::Anneal => Overlay::new(&parameters, node_media::network(node)?.as_ref()),
-            RamdiskAgent::IronicPythonAgent => Overlay::for_ironic_python_agent(&parameters),
-        };
-        overlay.map_err(|error| error.to_string())
+    /// Put a remark of this kind into the node's history. That it cannot be stored is only logged.
+    pub async fn remark(&self, node: &Node, kind: &'static str, text: &str) {
+        let (store, at) = (&*self.store, self.clock.now());
+        if let Err(error) = self.remarks.note_kind(store, node.uuid, kind, text, at).await {
+            tracing::error!(node_uuid = %node.uuid, error = %error.chain(), "cannot write the node's history");
+        }
     }
 
     /// The kernel arguments.
@@ -173,6 +195,29 @@ impl BootContents {
             ..self.ramdisk.clone()
         }
     }
+}
+
+/// The overlay of a medium, and what else it has besides kernel and initramfs.
+///
+/// # Errors
+/// It has no room for them, or another version of the controller stored a network that this one does not know.
+pub fn laid_out(content: &MediumContent) -> Result<(Overlay, Content), String> {
+    let parameters = content.parameters.expose();
+    let overlay = match content.agent {
+        RamdiskAgent::Anneal => {
+            let network: Option<StaticNetwork> = content
+                .network
+                .as_ref()
+                .map(StaticNetwork::deserialize)
+                .transpose()
+                .map_err(|error| error.to_string())?;
+            Overlay::new(parameters, network.as_ref())
+        }
+        RamdiskAgent::IronicPythonAgent => Overlay::for_ironic_python_agent(parameters),
+    };
+    let MediumContent { rescue, firmware, through_shim, .. } = content;
+    let content = Content { rescue: *rescue, firmware: firmware.clone(), through_shim: *through_shim };
+    Ok((overlay.map_err(|error| error.to_string())?, content))
 }
 
 /// Whether this boot of the node gets the archive with a login: our agent's, while the node is being rescued.

@@ -1,10 +1,12 @@
 //! What the NIC with a MAC address boots: the ramdisk while the node's run needs it, the disk otherwise.
 
-use crate::boot_contents::{BootContents, gets_login};
+use crate::boot_contents::{BootContents, gets_login, laid_out};
 use crate::discovery_boots::DiscoveryBoots;
 use async_trait::async_trait;
-use boot::{BootAnswer, BootDirectory, HelloAnswer, Mac, MediumAnswer};
+use boot::medium::Content;
+use boot::{BootAnswer, BootDirectory, HelloAnswer, Mac, MediumAnswer, Overlay};
 use http_server::address_key;
+use model::boot::Boot;
 use model::boot_medium::{MediumFormat, MediumKind};
 use model::discovery::UnknownBoot;
 use model::hello::HelloNonce;
@@ -125,15 +127,20 @@ impl Directory {
             && IpAddr::V4(lease) != from
         {
             tracing::warn!(%node_uuid, %mac, %from, %lease, "withheld a boot script: the lease of this MAC is another address");
+            let text = format!(
+                "the boot script for {mac} was withheld from {from}: the lease of this MAC is {lease}"
+            );
+            self.contents.remark(node, "boot script", &text).await;
             return BootAnswer::Wait;
         }
-        let fetch = ScriptFetch { by: FetchSource::Nic(mac), from, at: self.contents.clock.now() };
+        let fetch =
+            ScriptFetch { by: FetchSource::Nic(mac), from, at: self.contents.clock.now(), medium: None };
         match self.contents.store.fetch_script(node_uuid, fetch).await {
             Ok(ScriptGrant::Given(nonce)) => match self.contents.kernel_args(node, &nonce) {
                 Ok(kernel_args) => BootAnswer::Ramdisk {
                     kernel_args,
                     rescue: gets_login(node),
-                    firmware: self.contents.firmware_of(node, &nonce).await,
+                    firmware: self.contents.firmware_of(node).await,
                 },
                 Err(error) => {
                     tracing::error!(%node_uuid, %error, "no kernel command line");
@@ -158,82 +165,116 @@ impl Directory {
         file_name: &str,
         from: Option<IpAddr>,
     ) -> Result<MediumAnswer, StoreError> {
-        let node_uuid = node.uuid;
-        let contact = self.contents.store.contact(node_uuid).await?;
-        let Some(boot) = contact.boot.filter(|_| node.medium_inserted) else {
-            tracing::warn!(%node_uuid, ?from, "refused a boot medium: none of the node's is inserted");
+        if boot_medium::way(node).is_none() {
+            tracing::warn!(node_uuid = %node.uuid, ?from, "refused a boot medium: the node boots from none");
+            return Ok(MediumAnswer::NotThere);
+        }
+        let boot = self.contents.store.contact(node.uuid).await?.boot.filter(|_| node.medium_inserted);
+        let reader = self.reader(node, boot.as_ref(), from).await?;
+        let (by, from) = match reader {
+            Reader::Is(by, from) => (by, from),
+            Reader::Unknown => return Ok(MediumAnswer::Failed),
+            Reader::Stranger(why) => {
+                let place = from.map_or_else(|| "an unknown address".to_owned(), |from| from.to_string());
+                tracing::warn!(node_uuid = %node.uuid, place, why, "refused a boot medium");
+                let text = format!("a read of the boot medium from {place} was refused: {why}");
+                self.contents.remark(node, "boot medium", &text).await;
+                return Ok(MediumAnswer::NotThere);
+            }
+        };
+        let Some(boot) = boot else {
+            tracing::warn!(node_uuid = %node.uuid, %from, "refused a boot medium: none of the node's is inserted");
             return Ok(MediumAnswer::NotThere);
         };
         let form = MediumFormat::of(file_name);
-        let name = boot_medium::file_name(node_uuid, &boot.nonce, form);
+        let name = boot_medium::file_name(node.uuid, &boot.nonce, form);
         if !bool::from(name.as_bytes().ct_eq(file_name.as_bytes())) {
-            tracing::warn!(%node_uuid, ?from, "refused a boot medium: it is not that of the node's present boot");
+            tracing::warn!(node_uuid = %node.uuid, %from, "refused a boot medium: it is not that of the node's present boot");
             return Ok(MediumAnswer::NotThere);
         }
-        let may = match boot_medium::way(node) {
-            Some(MediumKind::HttpBoot) => self.firmware_may_read(node, from).await?,
-            _ => self.bmc_may_read(node, boot.medium_read_by.is_none(), from).await?,
-        };
-        if !may {
-            return Ok(MediumAnswer::NotThere);
-        }
-        match self.contents.overlay(node, &boot.nonce) {
-            Ok(overlay) => {
-                let content = self.contents.content(node, &boot.nonce).await;
+        match self.content(node, boot, by, from).await? {
+            Ok(Some((overlay, content))) => {
                 Ok(MediumAnswer::Medium { overlay, content, program_alone: form == MediumFormat::Program })
             }
+            Ok(None) => {
+                tracing::warn!(node_uuid = %node.uuid, %from, "withheld a boot medium: the node is not powered on yet, its agent has been heard, or another address has it");
+                Ok(MediumAnswer::NotThere)
+            }
             Err(error) => {
-                tracing::error!(%node_uuid, error, "no boot medium");
+                tracing::error!(node_uuid = %node.uuid, error, "no boot medium");
                 Ok(MediumAnswer::Failed)
             }
         }
     }
 
-    /// Whether who reads the medium is the node's BMC; the node's history names any other client.
-    async fn bmc_may_read(
+    /// What the medium carries, decided and stored at its first read; `None`: this reader must not have it.
+    async fn content(
         &self,
         node: &Node,
-        is_first: bool,
-        from: Option<IpAddr>,
-    ) -> Result<bool, StoreError> {
-        let (bmc, at) = (addresses_of_bmc(node).await, self.contents.clock.now());
-        let Some(from) = from.filter(|from| bmc.contains(from)) else {
-            let place = from.map_or_else(|| "an unknown address".to_owned(), |from| from.to_string());
-            let own = bmc.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            let text = format!(
-                "a read of the boot medium from {place} was refused: the node's BMC is at {}",
-                if own.is_empty() { "an address that is not known" } else { own.as_str() }
-            );
-            self.contents.remarks.note(&*self.contents.store, node.uuid, &text, at).await?;
-            return Ok(false);
-        };
-        if is_first {
-            self.contents
-                .store
-                .fetch_script(node.uuid, ScriptFetch { by: FetchSource::Bmc, from, at })
-                .await?;
+        boot: Boot,
+        by: FetchSource,
+        from: IpAddr,
+    ) -> Result<Result<Option<(Overlay, Content)>, String>, StoreError> {
+        if let (FetchSource::Bmc, Some(known)) = (by, &boot.medium) {
+            return Ok(laid_out(known).map(Some));
         }
-        Ok(true)
+        let decided = match boot.medium {
+            Some(known) => *known,
+            None => match self.contents.decide(node, &boot.nonce).await {
+                Ok(decided) => decided,
+                Err(error) => return Ok(Err(error)),
+            },
+        };
+        let medium = Some(Box::new(decided.clone()));
+        let fetch = ScriptFetch { by, from, at: self.contents.clock.now(), medium };
+        if self.contents.store.fetch_script(node.uuid, fetch).await? == ScriptGrant::Withheld {
+            return Ok(Ok(None));
+        }
+        // Another read may have been faster, with another content.
+        let stored = self.contents.store.contact(node.uuid).await?.boot.and_then(|boot| boot.medium);
+        Ok(laid_out(&stored.map_or(decided, |stored| *stored)).map(Some))
     }
 
-    /// Whether who reads the medium can be the node's firmware: as with a boot script, the lease of one of its NICs, and the first
-    /// address that asks.
-    async fn firmware_may_read(&self, node: &Node, from: Option<IpAddr>) -> Result<bool, StoreError> {
-        let node_uuid = node.uuid;
-        let Some(from) = from else { return Ok(false) };
+    /// The reader of a medium of the node.
+    async fn reader(
+        &self,
+        node: &Node,
+        boot: Option<&Boot>,
+        from: Option<IpAddr>,
+    ) -> Result<Reader, StoreError> {
+        let Some(from) = from else { return Ok(Reader::Stranger("its address is not known".to_owned())) };
+        if boot_medium::way(node) == Some(MediumKind::HttpBoot) {
+            return self.is_firmware(node, from).await;
+        }
+        // Its name need not be looked up again for each of some hundred reads.
+        if boot.is_some_and(|boot| boot.medium_read_by == Some(from)) {
+            return Ok(Reader::Is(FetchSource::Bmc, from));
+        }
+        Ok(match addresses_of_bmc(node).await {
+            Ok(bmc) if bmc.contains(&from) => Reader::Is(FetchSource::Bmc, from),
+            Ok(bmc) => {
+                let bmc: Vec<String> = bmc.iter().map(ToString::to_string).collect();
+                let own =
+                    if bmc.is_empty() { "an address that is not known".to_owned() } else { bmc.join(", ") };
+                Reader::Stranger(format!("the node's BMC is at {own}"))
+            }
+            Err(why) => {
+                tracing::error!(node_uuid = %node.uuid, %from, why, "cannot know whether it is the BMC that reads a boot medium");
+                Reader::Unknown
+            }
+        })
+    }
+
+    /// Whether who reads the medium can be the node's firmware: as with a boot script, the lease of one of its NICs. The first address
+    /// of these has the medium.
+    async fn is_firmware(&self, node: &Node, from: IpAddr) -> Result<Reader, StoreError> {
         let leases: Vec<Ipv4Addr> =
             self.macs_of(node).await?.into_iter().filter_map(|mac| (self.lease_of)(mac)).collect();
-        if !leases.is_empty() && !leases.iter().any(|lease| IpAddr::V4(*lease) == from) {
-            tracing::warn!(%node_uuid, %from, ?leases, "withheld a boot medium: the leases of this node are other addresses");
-            return Ok(false);
+        if leases.is_empty() || leases.iter().any(|lease| IpAddr::V4(*lease) == from) {
+            return Ok(Reader::Is(FetchSource::Firmware, from));
         }
-        let fetch = ScriptFetch { by: FetchSource::Firmware, from, at: self.contents.clock.now() };
-        let granted =
-            matches!(self.contents.store.fetch_script(node_uuid, fetch).await?, ScriptGrant::Given(_));
-        if !granted {
-            tracing::warn!(%node_uuid, %from, "withheld a boot medium: the node is not powered on yet, its agent has been heard, or another address has it");
-        }
-        Ok(granted)
+        let leases: Vec<String> = leases.iter().map(ToString::to_string).collect();
+        Ok(Reader::Stranger(format!("the leases of the node are {}", leases.join(", "))))
     }
 
     /// The MAC addresses of the node's ports.
@@ -243,15 +284,29 @@ impl Directory {
     }
 }
 
+/// The client that reads a boot medium.
+enum Reader {
+    /// One that may, at this address.
+    Is(FetchSource, IpAddr),
+    /// One that must not, and why.
+    Stranger(String),
+    /// It cannot be known now.
+    Unknown,
+}
+
 /// Where the node's BMC is.
-async fn addresses_of_bmc(node: &Node) -> Vec<IpAddr> {
-    let Some(host) = bmc::host(&node.driver, &node.driver_info) else { return Vec::new() };
+///
+/// # Errors
+/// Why that is not known now.
+async fn addresses_of_bmc(node: &Node) -> Result<Vec<IpAddr>, String> {
+    let Some(host) = bmc::host(&node.driver, &node.driver_info) else { return Ok(Vec::new()) };
     if let Ok(address) = host.parse() {
-        return vec![address];
+        return Ok(vec![address]);
     }
     match timeout(RESOLVE, tokio::net::lookup_host((host.as_str(), 0))).await {
-        Ok(Ok(found)) => found.map(|found| found.ip()).collect(),
-        Ok(Err(_)) | Err(_) => Vec::new(),
+        Ok(Ok(found)) => Ok(found.map(|found| found.ip()).collect()),
+        Ok(Err(error)) => Err(format!("{host}: {error}")),
+        Err(_) => Err(format!("{host} has no address within {} s", RESOLVE.as_secs())),
     }
 }
 

@@ -3,30 +3,22 @@
 use crate::config::Boot;
 use boot::firmware::FirmwareDir;
 use model::Node;
-use model::boot::{BootNonce, RamdiskAgent};
+use model::boot::RamdiskAgent;
 use model::inventory::pci_modaliases;
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use store::Store;
-use uuid::Uuid;
 
-/// Boots whose choice is remembered; more than boot at a time.
-const BOOTS: usize = 1024;
-
-/// The add-on firmware of boots. What was chosen for a boot stays: its medium is read in many parts, and must not change between two.
+/// The add-on firmware of boots.
 pub struct FirmwareChoices {
     dir: Option<FirmwareDir>,
     /// Media carry a signed program, behind which nothing can be put.
     signed_media: bool,
-    /// The last boot of each node.
-    chosen: Mutex<HashMap<Uuid, (BootNonce, Vec<String>)>>,
 }
 
 impl FirmwareChoices {
     /// As configured.
     pub fn of(boot: &Boot) -> Self {
         let signed_media = boot.signed_uki().is_some();
-        Self { dir: boot.firmware_dir(), signed_media, chosen: Mutex::default() }
+        Self { dir: boot.firmware_dir(), signed_media }
     }
 
     /// Whether boot media carry it.
@@ -34,29 +26,20 @@ impl FirmwareChoices {
         self.dir.is_some() && !self.signed_media
     }
 
-    /// The archives for this boot of a node, by the PCI functions of its last inventory. ironic-python-agent's ramdisk gets none: it
+    /// The archives for a boot of a node, by the PCI functions of its last inventory. ironic-python-agent's ramdisk gets none: it
     /// has its own modules and firmware.
     ///
     /// # Errors
     /// Why it gets none, in words for its operator.
-    pub async fn of_boot(
-        &self,
-        store: &dyn Store,
-        node: &Node,
-        nonce: &BootNonce,
-    ) -> Result<Vec<String>, String> {
+    pub async fn of_boot(&self, store: &dyn Store, node: &Node) -> Result<Vec<String>, String> {
         let Some(dir) = &self.dir else { return Ok(Vec::new()) };
         if RamdiskAgent::of(&node.properties) == RamdiskAgent::IronicPythonAgent {
             return Ok(Vec::new());
-        }
-        if let Some(known) = self.known(node.uuid, nonce) {
-            return Ok(known);
         }
         let inventory = store.inventory(node.uuid).await.map_err(|error| error.chain())?;
         let functions = inventory.and_then(|inventory| pci_modaliases(&inventory.plugin_data));
         let firmware = dir.chosen(functions.as_deref()).await.map_err(|error| error.to_string())?;
         tracing::info!(node_uuid = %node.uuid, ?firmware, by_inventory = functions.is_some(), "add-on firmware");
-        self.keep(node.uuid, nonce.clone(), firmware.clone());
         Ok(firmware)
     }
 
@@ -68,19 +51,6 @@ impl FirmwareChoices {
             Vec::new()
         })
     }
-
-    fn known(&self, node: Uuid, nonce: &BootNonce) -> Option<Vec<String>> {
-        let chosen = self.chosen.lock().unwrap_or_else(PoisonError::into_inner);
-        chosen.get(&node).filter(|(of, _)| of == nonce).map(|(_, firmware)| firmware.clone())
-    }
-
-    fn keep(&self, node: Uuid, nonce: BootNonce, firmware: Vec<String>) {
-        let mut chosen = self.chosen.lock().unwrap_or_else(PoisonError::into_inner);
-        if chosen.len() >= BOOTS && !chosen.contains_key(&node) {
-            chosen.clear();
-        }
-        chosen.insert(node, (nonce, firmware));
-    }
 }
 
 #[cfg(test)]
@@ -90,6 +60,7 @@ mod tests {
     use serde_json::json;
     use store::memory::MemoryStore;
     use store::prelude::*;
+    use uuid::Uuid;
 
     const NIC: &str = "pci:v000014E4d0000168Esv00001028sd00001F67bc02sc00i00";
 
@@ -128,19 +99,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_boot_carries_what_the_last_inventory_asks_for_and_keeps_it() {
+    async fn a_boot_carries_what_the_last_inventory_asks_for() {
         let dir = tempfile::tempdir().unwrap();
         let add_ons = add_ons(dir.path(), "");
         assert!(add_ons.reaches_media());
         let (store, node) = with_node("anneal").await;
-        let (first, second) = (BootNonce::fresh(), BootNonce::fresh());
         let both = ["bnx2x.cpio.zst", "qed.cpio.zst"];
-        assert_eq!(add_ons.of_boot(&store, &node, &first).await.unwrap(), both, "nothing is known of it");
+        assert_eq!(add_ons.of_boot(&store, &node).await.unwrap(), both, "nothing is known of it");
         inspected(&store, &node, NIC).await;
-        assert_eq!(add_ons.of_boot(&store, &node, &first).await.unwrap(), both, "the same boot");
-        assert_eq!(add_ons.of_boot(&store, &node, &second).await.unwrap(), both[..1]);
+        assert_eq!(add_ons.of_boot(&store, &node).await.unwrap(), both[..1]);
         inspected(&store, &node, "pci:v00008086d00001209sv0sd0bc02sc00i00").await;
-        assert_eq!(add_ons.of_boot(&store, &node, &BootNonce::fresh()).await.unwrap(), [""; 0]);
+        assert_eq!(add_ons.of_boot(&store, &node).await.unwrap(), [""; 0]);
         assert_eq!(add_ons.of_unknown_machine().await, both);
     }
 
@@ -149,7 +118,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (store, node) = with_node("ironic-python-agent").await;
         let add_ons = add_ons(dir.path(), "/anneal.efi");
-        assert_eq!(add_ons.of_boot(&store, &node, &BootNonce::fresh()).await.unwrap(), [""; 0]);
+        assert_eq!(add_ons.of_boot(&store, &node).await.unwrap(), [""; 0]);
         assert!(!add_ons.reaches_media());
         assert!(!FirmwareChoices::of(&Boot::default()).reaches_media());
     }
@@ -160,19 +129,10 @@ mod tests {
         let add_ons = add_ons(dir.path(), "");
         std::fs::remove_file(dir.path().join("qed.cpio.zst")).unwrap();
         let (store, node) = with_node("anneal").await;
-        let error = add_ons.of_boot(&store, &node, &BootNonce::fresh()).await.unwrap_err();
+        let error = add_ons.of_boot(&store, &node).await.unwrap_err();
         assert!(error.contains("qed.cpio.zst"), "{error}");
         assert_eq!(add_ons.of_unknown_machine().await, [""; 0]);
         inspected(&store, &node, NIC).await;
-        assert_eq!(add_ons.of_boot(&store, &node, &BootNonce::fresh()).await.unwrap(), ["bnx2x.cpio.zst"]);
-    }
-
-    #[test]
-    fn what_is_remembered_is_bounded() {
-        let add_ons = FirmwareChoices::of(&Boot::default());
-        for _ in 0..=BOOTS {
-            add_ons.keep(Uuid::new_v4(), BootNonce::fresh(), Vec::new());
-        }
-        assert!(add_ons.chosen.lock().unwrap().len() <= BOOTS);
+        assert_eq!(add_ons.of_boot(&store, &node).await.unwrap(), ["bnx2x.cpio.zst"]);
     }
 }

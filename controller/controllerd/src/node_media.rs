@@ -98,7 +98,7 @@ impl NodeMedia {
         let file = self.signed_uki.as_ref().ok_or(
             "boot.signed_uki names no signed ramdisk, and the node does not boot through a shim (the capability secure_boot:true)",
         )?;
-        self.predictions.of(file).await.map_err(|why| format!("boot.signed_uki {}: {why}", file.display()))
+        self.predictions.of(file).await.map_err(|why| format!("boot.signed_uki: {why}"))
     }
 
     /// It reads its parameters from a drive, whatever else is on that.

@@ -1,109 +1,164 @@
-//! What a boot measures: of the signed ramdisk, computed once for each version of its file; through a shim, computed for each boot.
+//! What a boot measures: computed once for each version of the files that it boots, and for a boot through a shim with its overlay.
 
 use boot::Overlay;
 use boot::medium::{Content, MediumConfig, RamdiskFiles, SHIM, SYSTEMD_BOOT};
-use boot_media::shim_command_line;
+use boot_media::{SHIM_OVERLAY_ALIGNMENT, shim_command_line};
+use ring::digest::{Context, SHA256};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::Mutex;
-use tpm::{Digest, Prediction};
+use tpm::{Digest, Initramfs, Prediction};
 
 /// Largest file that is read, in bytes: several times one.
 const LARGEST: u64 = 512 << 20;
 
-/// A prediction, and the version of the file that it is of.
-type Known = (Version, Arc<Prediction>);
-
-/// The newest prediction. Clones share it.
+/// The newest predictions. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Predictions(Arc<Mutex<Option<Known>>>);
+pub struct Predictions {
+    signed: Arc<Newest<Prediction>>,
+    through_shim: Arc<Newest<Loaded>>,
+}
 
-/// What changes when a file is replaced or written: its device, inode, bytes and time.
+/// The last value that was computed, and the versions of the files that it is of.
+#[derive(Debug)]
+struct Newest<T>(Mutex<Option<(Vec<Version>, Arc<T>)>>);
+
+/// What a boot through a shim measures without the overlay.
+#[derive(Debug)]
+struct Loaded {
+    /// With an initrd that is not its own.
+    prediction: Prediction,
+    /// SHA-256 of the archives, not finished: the overlay comes behind them.
+    archives: Hash,
+}
+
+/// A SHA-256 that is not finished.
+#[derive(Clone)]
+struct Hash(Context);
+
+/// What changes when a file is replaced or written: its path, device, inode, bytes and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Version(u64, u64, u64, SystemTime);
+struct Version(PathBuf, u64, u64, u64, SystemTime);
 
 impl Version {
     fn of(file: &Path) -> Result<Self, String> {
-        let data = file.metadata().map_err(|error| error.to_string())?;
-        let modified = data.modified().map_err(|error| error.to_string())?;
-        Ok(Self(data.dev(), data.ino(), data.len(), modified))
+        let data = file.metadata().map_err(|error| named(file, &error))?;
+        let modified = data.modified().map_err(|error| named(file, &error))?;
+        Ok(Self(file.to_owned(), data.dev(), data.ino(), data.len(), modified))
+    }
+
+    fn of_all(files: &[PathBuf]) -> Result<Vec<Self>, String> {
+        files.iter().map(|file| Self::of(file)).collect()
+    }
+
+    fn read(&self) -> Result<Vec<u8>, String> {
+        let Self(file, _, _, bytes, _) = self;
+        if *bytes > LARGEST {
+            return Err(format!("{}: it is larger than {} MiB", file.display(), LARGEST >> 20));
+        }
+        std::fs::read(file).map_err(|error| named(file, &error))
+    }
+}
+
+impl<T> Default for Newest<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Send + Sync + 'static> Newest<T> {
+    /// That of these files. Callers at the same time wait for one that computes it: some tenths of a second.
+    async fn of(
+        &self,
+        files: Vec<PathBuf>,
+        compute: impl FnOnce(&[Version]) -> Result<T, String> + Send + 'static,
+    ) -> Result<Arc<T>, String> {
+        let mut known = self.0.lock().await;
+        let versions = Version::of_all(&files)?;
+        if let Some((_, value)) = known.as_ref().filter(|(of, _)| *of == versions) {
+            return Ok(value.clone());
+        }
+        let of = versions.clone();
+        let computed = tokio::task::spawn_blocking(move || compute(&of)).await;
+        let value = Arc::new(computed.map_err(|error| error.to_string())??);
+        // Files that were written meanwhile are read again.
+        if Version::of_all(&files)? == versions {
+            *known = Some((versions, value.clone()));
+        }
+        Ok(value)
     }
 }
 
 impl Predictions {
-    /// That of this file. Callers at the same time wait for one that computes it: some tenths of a second.
+    /// That of a signed ramdisk.
     ///
     /// # Errors
     /// It cannot be read, or what it measures is not known.
     pub async fn of(&self, file: &Path) -> Result<Arc<Prediction>, String> {
-        let mut known = self.0.lock().await;
-        let version = Version::of(file)?;
-        if let Some((_, prediction)) = known.as_ref().filter(|(of, _)| *of == version) {
-            return Ok(prediction.clone());
-        }
-        let (path, bytes) = (file.to_owned(), version.2);
-        let computed = tokio::task::spawn_blocking(move || predict(&path, bytes)).await;
-        let prediction = Arc::new(computed.map_err(|error| error.to_string())??);
-        // A file that was written meanwhile is read again.
-        if Version::of(file)? == version {
-            *known = Some((version, prediction.clone()));
-        }
-        Ok(prediction)
+        let compute = |versions: &[Version]| {
+            let [version] = versions else { return Err("a signed ramdisk is one file".to_owned()) };
+            tpm::predict(&version.read()?).map_err(|error| named(&version.0, &error))
+        };
+        self.signed.of(vec![file.to_owned()], compute).await
+    }
+
+    /// That of a boot through a shim.
+    ///
+    /// # Errors
+    /// A file cannot be read, or what it measures is not known.
+    pub async fn through_shim(
+        &self,
+        medium: &MediumConfig,
+        files: &RamdiskFiles,
+        content: &Content,
+        overlay: &Overlay,
+    ) -> Result<Prediction, String> {
+        let loaders = [SHIM, SYSTEMD_BOOT].map(|name| medium.loader_dir.join(name));
+        let all = [&loaders[..], std::slice::from_ref(&files.kernel), &files.archives(content)].concat();
+        let line = shim_command_line(&medium.arguments);
+        let loaded = self.through_shim.of(all, move |versions| Loaded::read(versions, &line)).await?;
+        loaded.with(overlay)
     }
 }
 
-fn predict(file: &Path, bytes: u64) -> Result<Prediction, String> {
-    if bytes > LARGEST {
-        return Err(format!("it is larger than {} MiB", LARGEST >> 20));
-    }
-    let content = std::fs::read(file).map_err(|error| error.to_string())?;
-    tpm::predict(&content).map_err(|error| error.to_string())
-}
-
-/// The prediction of a boot through a shim. Callers at the same time wait for each other: each reads the whole ramdisk.
-///
-/// # Errors
-/// A file cannot be read, or what it measures is not known.
-pub async fn through_shim(
-    medium: MediumConfig,
-    files: RamdiskFiles,
-    content: Content,
-    overlay: Overlay,
-) -> Result<Prediction, String> {
-    static ONE: Mutex<()> = Mutex::const_new(());
-    let _one = ONE.lock().await;
-    let computed = tokio::task::spawn_blocking(move || loaded(&medium, &files, &content, &overlay)).await;
-    computed.map_err(|error| error.to_string())?
-}
-
-fn loaded(
-    medium: &MediumConfig,
-    files: &RamdiskFiles,
-    content: &Content,
-    overlay: &Overlay,
-) -> Result<Prediction, String> {
-    let read = |file: &Path| {
-        let named = |why: String| format!("{}: {why}", file.display());
-        let bytes = file.metadata().map_err(|error| named(error.to_string()))?.len();
-        if bytes > LARGEST {
-            return Err(named(format!("it is larger than {} MiB", LARGEST >> 20)));
+impl Loaded {
+    /// Of two loaders, the kernel, and the archives.
+    fn read(versions: &[Version], line: &str) -> Result<Self, String> {
+        let [shim, systemd_boot, kernel, archives @ ..] = versions else {
+            return Err("a boot through a shim has two loaders and a kernel".to_owned());
+        };
+        let [shim, systemd_boot, kernel] = [shim.read()?, systemd_boot.read()?, kernel.read()?];
+        let prediction = tpm::predict_loaded(&[&shim, &systemd_boot], &kernel, line, Digest::ZERO)
+            .map_err(|error| error.to_string())?;
+        let (mut hash, mut bytes) = (Context::new(&SHA256), 0);
+        for archive in archives {
+            let content = archive.read()?;
+            hash.update(&content);
+            bytes += content.len();
         }
-        std::fs::read(file).map_err(|error| named(error.to_string()))
-    };
-    let [shim, systemd_boot] = [SHIM, SYSTEMD_BOOT].map(|name| read(&medium.loader_dir.join(name)));
-    let mut initrd = Vec::new();
-    for archive in files.archives(content) {
-        initrd.extend(read(&archive)?);
+        let gap = bytes.next_multiple_of(SHIM_OVERLAY_ALIGNMENT) - bytes;
+        hash.update(&[0; SHIM_OVERLAY_ALIGNMENT][..gap]);
+        Ok(Self { prediction, archives: Hash(hash) })
     }
-    // systemd-boot puts each file at a multiple of 4.
-    initrd.resize(initrd.len().next_multiple_of(4), 0);
-    initrd.extend(overlay.archive());
-    let line = shim_command_line(&medium.arguments);
-    let kernel = read(&files.kernel)?;
-    tpm::predict_loaded(&[&shim?, &systemd_boot?], &kernel, &line, Digest::of(&initrd))
-        .map_err(|error| error.to_string())
+
+    fn with(&self, overlay: &Overlay) -> Result<Prediction, String> {
+        let mut hash = self.archives.0.clone();
+        hash.update(overlay.archive());
+        let digest = Digest::from_slice(hash.finish().as_ref()).ok_or("a SHA-256 of another length")?;
+        Ok(Prediction { initramfs: Initramfs::Initrd(digest), ..self.prediction.clone() })
+    }
+}
+
+impl std::fmt::Debug for Hash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hash")
+    }
+}
+
+fn named(file: &Path, error: &dyn std::error::Error) -> String {
+    format!("{}: {error}", file.display())
 }
 
 #[cfg(test)]
@@ -154,9 +209,10 @@ mod tests {
             arguments: "quiet ".to_owned(),
             signed_uki: None,
         };
+        let predictions = Predictions::default();
         let predicted = async |overlay: &Overlay, rescue: bool| {
             let content = Content { rescue, through_shim: true, ..Content::default() };
-            through_shim(medium.clone(), files.clone(), content, overlay.clone()).await
+            predictions.through_shim(&medium, &files, &content, overlay).await
         };
         let overlay = Overlay::new("anneal.boot-nonce=1", None).unwrap();
         for (rescue, archives) in [(false, &b"initramfs\0\0\0"[..]), (true, b"initramfslogin\0\0")] {

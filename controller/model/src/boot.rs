@@ -1,5 +1,7 @@
 //! One power-on of a node into the ramdisk, and the secret that shows that an agent runs in it.
 
+use crate::medium_content::MediumContent;
+pub use crate::ramdisk_agent::{AGENT_KIND, RamdiskAgent};
 use mac::Mac;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -22,6 +24,10 @@ pub struct Boot {
     /// The address of the BMC from which the boot medium was read first; `None` while it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub medium_read_by: Option<IpAddr>,
+    /// What its boot medium carries, from the first read on until the agent is heard; the same for every read, whichever controller
+    /// serves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub medium: Option<Box<MediumContent>>,
     /// MAC addresses that the script was fetched for.
     #[serde(default)]
     pub macs: Vec<Mac>,
@@ -56,7 +62,15 @@ impl Boot {
     /// A boot that begins like this, whose script no client has fetched yet.
     pub fn after(start: BootStart) -> Self {
         let nonce = BootNonce::fresh();
-        Self { nonce, start, fetched_from: None, medium_read_by: None, macs: Vec::new(), shown: false }
+        Self {
+            nonce,
+            start,
+            fetched_from: None,
+            medium_read_by: None,
+            medium: None,
+            macs: Vec::new(),
+            shown: false,
+        }
     }
 
     /// Whether what ran before is known to have ended: the node was seen off, or its boot script was fetched after the reset.
@@ -99,28 +113,6 @@ impl std::fmt::Debug for BootNonce {
     }
 }
 
-/// Property of a node that names the agent its ramdisk contains: `anneal` (the default) or `ironic-python-agent`.
-pub const AGENT_KIND: &str = "agent_kind";
-
-/// The agent in the ramdisk that a node is declared to boot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RamdiskAgent {
-    /// Anneal's: it signs the evidence of its erases.
-    Anneal,
-    /// ironic-python-agent, which signs nothing.
-    IronicPythonAgent,
-}
-
-impl RamdiskAgent {
-    /// The agent that the node's properties declare; Anneal's, which more is demanded of, for any other value.
-    pub fn of(properties: &serde_json::Map<String, serde_json::Value>) -> Self {
-        match properties.get(AGENT_KIND).and_then(serde_json::Value::as_str) {
-            Some("ironic-python-agent") => Self::IronicPythonAgent,
-            _ => Self::Anneal,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,19 +137,5 @@ mod tests {
         // A boot that an earlier version stored was ordered after an observed power-off.
         let stored: Boot = serde_json::from_value(serde_json::json!({"nonce": "x"})).unwrap();
         assert_eq!(stored.start, BootStart::OffObserved);
-    }
-
-    #[test]
-    fn any_other_word_means_our_agent() {
-        for (kind, agent) in [
-            ("ironic-python-agent", RamdiskAgent::IronicPythonAgent),
-            ("anneal", RamdiskAgent::Anneal),
-            ("Ironic-Python-Agent", RamdiskAgent::Anneal),
-            ("", RamdiskAgent::Anneal),
-        ] {
-            let properties = serde_json::Map::from_iter([(AGENT_KIND.to_owned(), kind.into())]);
-            assert_eq!(RamdiskAgent::of(&properties), agent, "{kind}");
-        }
-        assert_eq!(RamdiskAgent::of(&serde_json::Map::new()), RamdiskAgent::Anneal);
     }
 }

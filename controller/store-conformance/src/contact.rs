@@ -3,7 +3,8 @@
 use super::samples::{assert_stale, at, beat, enrolled, new_node, rung};
 use mac::Mac;
 use model::agent::{AgentKind, AgentState, Contact, SecondAgent, UnsignedAgent};
-use model::boot::{Boot, BootNonce, BootStart};
+use model::boot::{Boot, BootNonce, BootStart, RamdiskAgent};
+use model::medium_content::{AgentParameters, MediumContent};
 use model::{Catalogue, CatalogueStep, Cursor, Run, RunKind};
 use serde_json::{Map, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +42,7 @@ fn second(n: i64, boot_id: Option<&str>) -> SecondAgent {
 /// rival, and a boot whose medium was read accepts no agent without its nonce.
 pub async fn a_medium_is_read_by_the_bmc<S: Store>(store: Arc<S>) {
     let (node, nonce) = booting(&*store).await;
-    let read = |last: u8| ScriptFetch { by: FetchSource::Bmc, from: [192, 0, 2, last].into(), at: at(1) };
+    let read = |last: u8| ScriptFetch { by: FetchSource::Bmc, medium: carried(last), ..fetched(last, 1) };
     let without = || TokenRequest::without_nonce("token", Some("boot"), at(2));
     let unread = store.contact(node).await.unwrap();
     assert!(store::contact::is_of_this_boot(&unread, None, true), "before it was read");
@@ -52,18 +53,39 @@ pub async fn a_medium_is_read_by_the_bmc<S: Store>(store: Arc<S>) {
     let boot = contact.boot.as_ref().unwrap();
     assert_eq!((boot.medium_read_by, boot.fetched_from), (Some([192, 0, 2, 9].into()), None));
     assert!(boot.macs.is_empty() && contact.rival.is_none());
+    assert_eq!(boot.medium, carried(9), "what was on it when it was first read stays");
     assert_eq!(store.grant_token(node, without()).await.unwrap(), TokenGrant::NotAwaited);
     let right = TokenRequest { nonce: Some(nonce.clone()), ..without() };
     assert_eq!(store.grant_token(node, right).await.unwrap(), TokenGrant::Given);
     assert_eq!(store.fetch_script(node, read(9)).await.unwrap(), ScriptGrant::Given(nonce));
-    assert_eq!(store.contact(node).await.unwrap().rival, None);
+    let contact = store.contact(node).await.unwrap();
+    assert_eq!((contact.rival, contact.boot.unwrap().medium), (None, carried(9)));
+    store.record_heartbeat(node, "token", beat(3)).await.unwrap();
+    let boot = store.contact(node).await.unwrap().boot.unwrap();
+    assert_eq!(
+        (boot.medium, boot.medium_read_by),
+        (None, Some([192, 0, 2, 9].into())),
+        "it is needed no more"
+    );
+}
+
+/// What the medium of a boot carries, as the client with this address read it.
+fn carried(last: u8) -> Option<Box<MediumContent>> {
+    Some(Box::new(MediumContent {
+        agent: RamdiskAgent::Anneal,
+        parameters: AgentParameters::new(format!("anneal.boot-nonce={last}")),
+        network: Some(json!({"interfaces": []})),
+        rescue: false,
+        firmware: vec!["qed.cpio.zst".to_owned()],
+        through_shim: true,
+    }))
 }
 
 /// By HTTP boot the medium is the node's secret as a boot script is, but its firmware names no MAC address.
 pub async fn a_medium_is_fetched_by_one_firmware<S: Store>(store: Arc<S>) {
     let (node, nonce) = booting(&*store).await;
     let fetch = async |last: u8, n| {
-        let fetch = ScriptFetch { by: FetchSource::Firmware, from: [192, 0, 2, last].into(), at: at(n) };
+        let fetch = ScriptFetch { by: FetchSource::Firmware, medium: carried(last), ..fetched(last, n) };
         store.fetch_script(node, fetch).await.unwrap()
     };
     assert_eq!(fetch(1, 1).await, ScriptGrant::Given(nonce.clone()));
@@ -71,6 +93,7 @@ pub async fn a_medium_is_fetched_by_one_firmware<S: Store>(store: Arc<S>) {
     let boot = store.contact(node).await.unwrap().boot.unwrap();
     assert_eq!((boot.fetched_from, boot.medium_read_by), (Some([192, 0, 2, 1].into()), None));
     assert!(boot.macs.is_empty());
+    assert_eq!(boot.medium, carried(1));
     assert_eq!(fetch(2, 3).await, ScriptGrant::Withheld);
     let rival = store.contact(node).await.unwrap().rival.unwrap();
     assert!(rival.fetched && rival.address == Some([192, 0, 2, 2].into()), "{rival:?}");
@@ -94,7 +117,7 @@ fn mac(last: u8) -> Mac {
 
 fn fetched(last: u8, n: i64) -> ScriptFetch {
     let by = FetchSource::Nic(mac(last));
-    ScriptFetch { by, from: [192, 0, 2, last].into(), at: at(n) }
+    ScriptFetch { by, from: [192, 0, 2, last].into(), at: at(n), medium: None }
 }
 
 pub async fn a_token_is_for_who_shows_the_nonce<S: Store>(store: Arc<S>) {

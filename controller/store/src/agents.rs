@@ -7,6 +7,7 @@ use model::Timestamp;
 use model::agent::{AgentKind, Contact, UnsignedAgent};
 use model::boot::BootNonce;
 use model::boot_proof::BootProof;
+use model::medium_content::MediumContent;
 use std::net::IpAddr;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -52,6 +53,8 @@ pub struct ScriptFetch {
     pub from: IpAddr,
     /// When it came.
     pub at: Timestamp,
+    /// What the medium carries, if this is its first read: stored, unless another one was faster.
+    pub medium: Option<Box<MediumContent>>,
 }
 
 /// What fetches the secret of a boot, as far as the controller can see.

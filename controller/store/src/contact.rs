@@ -94,6 +94,7 @@ pub fn fetch(contact: &mut Contact, run: Option<&Run>, fetch: &ScriptFetch) -> S
         FetchSource::Bmc => {
             return contact.boot.as_mut().map_or(ScriptGrant::Withheld, |boot| {
                 boot.medium_read_by.get_or_insert(fetch.from);
+                keep_medium(boot, fetch);
                 ScriptGrant::Given(boot.nonce.clone())
             });
         }
@@ -107,6 +108,7 @@ pub fn fetch(contact: &mut Contact, run: Option<&Run>, fetch: &ScriptFetch) -> S
         && boot.fetched_from.is_none_or(|first| first == fetch.from)
     {
         boot.note_fetch(mac, fetch.from);
+        keep_medium(boot, fetch);
         return ScriptGrant::Given(boot.nonce.clone());
     }
     if contact.claimed_from().is_some() && !is_fetch_noted(contact, fetch) {
@@ -115,6 +117,13 @@ pub fn fetch(contact: &mut Contact, run: Option<&Run>, fetch: &ScriptFetch) -> S
             Some(SecondAgent { at: fetch.at, boot_id: None, repeated: false, address, fetched: true });
     }
     ScriptGrant::Withheld
+}
+
+/// Remember what the medium carries. What was stored first stays.
+fn keep_medium(boot: &mut Boot, fetch: &ScriptFetch) {
+    if boot.medium.is_none() {
+        boot.medium.clone_from(&fetch.medium);
+    }
 }
 
 /// Whether the same fetch was noted a moment ago.
@@ -165,6 +174,10 @@ pub fn beat(contact: &mut Contact, token: &str, heartbeat: HeartbeatRecord) -> b
     if is_current {
         if progress(contact.agent.as_ref()) != progress(Some(&heartbeat.agent)) {
             contact.progress_at = Some(heartbeat.at);
+        }
+        // It has been read, and proved where that is required.
+        if let Some(boot) = &mut contact.boot {
+            boot.medium = None;
         }
         contact.callback_url = Some(heartbeat.callback_url);
         contact.verify_ca = heartbeat.verify_ca.or(contact.verify_ca.take());

@@ -310,7 +310,7 @@ impl Canon<'_> {
         } = contact;
         self.put(boot.is_some());
         self.put(unsigned.is_some());
-        if let Some(Boot { nonce, start, fetched_from, medium_read_by, macs: _, shown }) = boot {
+        if let Some(Boot { nonce, start, fetched_from, medium_read_by, medium: _, macs: _, shown }) = boot {
             self.put((start, fetched_from.is_some(), medium_read_by.is_some(), *shown));
             self.put(self.world.agent().is_some_and(|agent| agent.nonce == *nonce));
         }

@@ -146,7 +146,12 @@ fn instance(scenario: &Scenario, world: &World, moves: &mut Moves) {
 /// The machine fetches its boot script.
 fn script(world: &mut World) -> ScriptGrant {
     let from = IpAddr::from([192, 0, 2, 1]);
-    let fetched = ScriptFetch { by: FetchSource::Nic(Mac::new([2, 0, 0, 0, 0, 1])), from, at: world.now() };
+    let fetched = ScriptFetch {
+        by: FetchSource::Nic(Mac::new([2, 0, 0, 0, 0, 1])),
+        from,
+        at: world.now(),
+        medium: None,
+    };
     let run = world.run().cloned();
     let mut grant = ScriptGrant::Withheld;
     world.store(|stored| grant = fetch(&mut stored.contact, run.as_ref(), &fetched));

@@ -95,6 +95,7 @@ async fn network_boot(world: &Arc<World>, machine: &Arc<Machine>, boot: u32) -> 
                 by: FetchSource::Nic(mac),
                 from: machine.address.parse().ok()?,
                 at: world.now(),
+                medium: None,
             };
             let granted = world.disk.fetch_script(node.uuid, fetch).await.ok()?;
             if let ScriptGrant::Given(nonce) = granted {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::firmware_choices::FirmwareChoices;
+use crate::predictions::Predictions;
 use boot::medium::{Content, MediumConfig, RamdiskFiles};
 use boot::{Overlay, RamdiskParams};
 use model::boot::{AGENT_KIND, Boot, BootNonce};
@@ -31,6 +32,7 @@ fn contents(store: Arc<dyn Store>) -> BootContents {
         firmware: FirmwareChoices::of(&crate::config::Boot::default()),
         medium: MediumConfig { loader_dir: none(), arguments: String::new(), signed_uki: None },
         files: RamdiskFiles { kernel: none(), initramfs: none(), rescue: none(), firmware: None },
+        predictions: Predictions::default(),
     }
 }
 
@@ -202,6 +204,12 @@ async fn with_medium_of(
 
 const BMC: [u8; 4] = [10, 7, 0, 9];
 
+/// How often the node's history says this.
+async fn count(directory: &Directory, node: Uuid, text: &str) -> usize {
+    let history = directory.contents.store.history(node).await.unwrap();
+    history.iter().filter(|event| event.text == text).count()
+}
+
 async fn reads(directory: &Directory, name: &str, from: [u8; 4]) -> MediumAnswer {
     directory.medium(name, Some(from.into())).await
 }
@@ -213,10 +221,8 @@ async fn only_the_bmc_reads_the_medium_and_the_history_names_others() {
         assert_eq!(reads(&directory, &name, STRANGER).await, MediumAnswer::NotThere);
     }
     assert_eq!(directory.medium(&name, None).await, MediumAnswer::NotThere);
-    let texts: Vec<String> =
-        directory.contents.store.history(node).await.unwrap().into_iter().map(|event| event.text).collect();
     let says = "a read of the boot medium from 10.9.0.66 was refused: the node's BMC is at 10.7.0.9";
-    assert_eq!(texts.iter().filter(|text| *text == says).count(), 1, "{texts:?}");
+    assert_eq!(count(&directory, node, says).await, 1);
     assert_eq!(directory.contents.store.contact(node).await.unwrap().boot.unwrap().medium_read_by, None);
 
     for _ in 0..2 {
@@ -233,8 +239,8 @@ async fn only_the_bmc_reads_the_medium_and_the_history_names_others() {
 
 #[tokio::test]
 async fn a_node_with_secure_boot_gets_a_medium_with_a_shim() {
-    let (directory, node, _, name) = with_medium().await;
     for (capabilities, expected) in [("boot_mode:uefi", false), ("boot_mode:uefi,secure_boot:true", true)] {
+        let (directory, node, _, name) = with_medium().await;
         let mut stored = directory.contents.store.node(node).await.unwrap();
         stored.properties.insert("capabilities".to_owned(), json!(capabilities));
         directory.contents.store.update_node(stored, Vec::new(), None).await.unwrap();
@@ -270,6 +276,8 @@ async fn one_firmware_reads_the_medium_of_http_boot() {
         assert_eq!(reads(&leased, &name, from).await, MediumAnswer::NotThere, "{from:?}");
     }
     assert_eq!(leased.medium(&name, None).await, MediumAnswer::NotThere);
+    let says = "a read of the boot medium from 10.9.0.66 was refused: the leases of the node are 10.9.0.10";
+    assert_eq!(count(&leased, node, says).await, 1);
     let contact = leased.contents.store.contact(node).await.unwrap();
     assert!(contact.rival.is_none() && contact.boot.unwrap().fetched_from.is_none(), "no claim");
     let program = name.replace(".iso", ".efi");
@@ -303,11 +311,70 @@ async fn a_medium_is_there_for_its_boot_alone() {
     }
     directory.contents.store.forget_agent(node, Some(Boot::fresh()), None).await.unwrap();
     assert_eq!(reads(&directory, &name, BMC).await, MediumAnswer::NotThere, "of the boot before");
+    let says = "a read of the boot medium from 10.9.0.66 was refused: the node's BMC is at 10.7.0.9";
+    assert_eq!(reads(&directory, &name, STRANGER).await, MediumAnswer::NotThere);
+    assert_eq!(count(&directory, node, says).await, 1, "who reads that of an earlier boot is named");
     let (directory, node, _, name) = with_medium().await;
     let mut stored = directory.contents.store.node(node).await.unwrap();
     stored.medium_inserted = false;
     directory.contents.store.update_node(stored, Vec::new(), None).await.unwrap();
     assert_eq!(reads(&directory, &name, BMC).await, MediumAnswer::NotThere, "it is ejected");
+    assert_eq!(reads(&directory, &name, STRANGER).await, MediumAnswer::NotThere);
+    assert_eq!(count(&directory, node, says).await, 1);
+    let mut stored = directory.contents.store.node(node).await.unwrap();
+    stored.medium_inserted = true;
+    stored.interfaces.insert("boot_interface".into(), boot_medium::IPXE.into());
+    directory.contents.store.update_node(stored, Vec::new(), None).await.unwrap();
+    assert_eq!(reads(&directory, &name, BMC).await, MediumAnswer::NotThere, "the node boots from none");
+}
+
+/// A medium is read in parts. Whatever changes meanwhile, also at another controller, these are parts of one medium.
+#[tokio::test]
+async fn what_a_medium_carries_is_decided_at_its_first_read() {
+    let (directory, node, _, name) = with_medium().await;
+    let first = reads(&directory, &name, BMC).await;
+    assert!(matches!(first, MediumAnswer::Medium { .. }), "{first:?}");
+    let mut stored = directory.contents.store.node(node).await.unwrap();
+    stored.properties.insert("capabilities".to_owned(), json!("secure_boot:true"));
+    let link = json!({"id": "l", "type": "phy", "ethernet_mac_address": "52:54:00:00:00:01"});
+    let network = json!({"id": "n", "link": "l", "network_id": "x", "type": "ipv6_dhcp"});
+    stored.other.insert("network_data".to_owned(), json!({"links": [link], "networks": [network]}));
+    directory.contents.store.update_node(stored, Vec::new(), None).await.unwrap();
+    directory.contents.members.replace(vec![report("c1", "99"), report("c2", "02")]);
+    assert_eq!(reads(&directory, &name, BMC).await, first);
+
+    let mut second = contents(directory.contents.store.clone());
+    second.own = agent_api("https://10.9.0.2:6385", "02");
+    let second = Directory { contents: Arc::new(second), ..directory };
+    assert_eq!(reads(&second, &name, BMC).await, first, "after a restart with another configuration");
+    let boot = Boot::fresh();
+    let name = boot_medium::file_name(node, &boot.nonce, MediumFormat::Image);
+    second.contents.store.forget_agent(node, Some(boot), None).await.unwrap();
+    assert_eq!(
+        reads(&second, &name, BMC).await,
+        MediumAnswer::Failed,
+        "the next boot is made of what is now"
+    );
+}
+
+/// One lookup of a name that fails does not break a boot.
+#[tokio::test]
+async fn a_bmc_whose_name_cannot_be_resolved_is_asked_to_try_again_and_is_known_once_it_has_read() {
+    let (directory, node, _, name) = with_medium().await;
+    let named = async |address: &str| {
+        let mut stored = directory.contents.store.node(node).await.unwrap();
+        stored.driver_info.insert("redfish_address".to_owned(), json!(address));
+        directory.contents.store.update_node(stored, Vec::new(), None).await.unwrap();
+    };
+    // A label of 64 letters is looked up nowhere.
+    let unknown = format!("https://{}.invalid", "x".repeat(64));
+    named(&unknown).await;
+    assert_eq!(reads(&directory, &name, BMC).await, MediumAnswer::Failed);
+    assert!(directory.contents.store.history(node).await.unwrap().is_empty(), "it is no stranger");
+    named("https://10.7.0.9").await;
+    assert!(matches!(reads(&directory, &name, BMC).await, MediumAnswer::Medium { .. }));
+    named(&unknown).await;
+    assert!(matches!(reads(&directory, &name, BMC).await, MediumAnswer::Medium { .. }));
 }
 
 fn boot_script(answer: &BootAnswer, mac: Mac) -> String {
@@ -364,6 +431,8 @@ async fn another_address_than_the_lease_gets_no_script_and_is_no_claim() {
     let before = directory.contents.store.contact(node).await.unwrap();
     assert_eq!(directory.boot_for(mac, STRANGER.into()).await, BootAnswer::Wait);
     assert_eq!(directory.contents.store.contact(node).await.unwrap(), before);
+    let says = "the boot script for 02:00:00:00:00:01 was withheld from 10.9.0.66: the lease of this MAC is 10.9.0.10";
+    assert_eq!(count(&directory, node, says).await, 1);
     assert!(matches!(directory.boot_for(mac, NODE.into()).await, BootAnswer::Ramdisk { .. }));
     assert_eq!(directory.boot_for(mac, STRANGER.into()).await, BootAnswer::Wait);
     assert_eq!(directory.contents.store.contact(node).await.unwrap().rival, None);
@@ -405,7 +474,7 @@ async fn scripts_and_media_carry_add_on_firmware_and_the_history_says_why_one_do
     std::fs::write(dir.path().join("qed.cpio.zst"), "x").unwrap();
     let answer = reads(&by_medium, &name, BMC).await;
     assert!(
-        matches!(&answer, MediumAnswer::Medium { content, .. } if content.firmware == ["qed.cpio.zst"]),
-        "{answer:?}"
+        matches!(&answer, MediumAnswer::Medium { content, .. } if content.firmware.is_empty()),
+        "of the same boot: {answer:?}"
     );
 }

@@ -5,7 +5,8 @@ use anyhow::{Result, ensure};
 use lab::disk::Bus;
 use serde_json::json;
 
-use crate::impostor::Impostor;
+use crate::impostor::{HOME, Impostor};
+use crate::node::history;
 use crate::stage::{NO_METADATA, NODE, Stage, made_up_report, manageable, through, verb};
 
 pub const ABOUT: &str =
@@ -22,5 +23,11 @@ pub async fn story(stage: Stage) -> Result<()> {
     let impostor = Impostor::start(&site, mac, |agent| agent.reporting(made_up_report())).await?;
     through(&site.controller, verb("provide"), "available").await?;
     ensure!(!impostor.has_token(), "the impostor was given a token");
+    let withheld = format!("the boot script for {mac} was withheld from {HOME}: ");
+    let events = history(&site.controller, NODE).await?;
+    ensure!(
+        events.iter().any(|event| event.starts_with(&withheld)),
+        "the history does not name it: {events:?}"
+    );
     disk.ensure_erased()
 }

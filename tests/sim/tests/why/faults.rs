@@ -176,6 +176,7 @@ fn a_foreign_fetch() -> Seen {
                     by: FetchSource::Nic(mac),
                     from: [10, 9, 9, 9].into(),
                     at: scene.world.now(),
+                    medium: None,
                 };
                 scene.world.disk.fetch_script(scene.machine.uuid, fetch).await.unwrap();
             }
