@@ -208,7 +208,7 @@ pub trait Bmc: Send + Sync {
     /// Empty the virtual drives that hold a medium whose URL or name contains `mark`.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] when there is no virtual drive at all.
+    /// [`ErrorKind::Unsupported`] when there is no virtual drive at all, or when the BMC refuses for good to show them.
     async fn eject_boot_medium(&self, _mark: &str) -> Result<(), BmcError> {
         Err(BmcError::not_offered("eject a boot medium"))
     }
@@ -225,7 +225,7 @@ pub trait Bmc: Send + Sync {
     /// Take back the URL of [`Bmc::set_http_boot`], if it contains `mark`, and its boot override if that is still in force.
     ///
     /// # Errors
-    /// What the BMC refuses.
+    /// [`ErrorKind::Unsupported`] when the BMC refuses for good to show the settings that could hold the URL, and what else it refuses.
     async fn clear_http_boot(&self, _mark: &str) -> Result<(), BmcError> {
         Err(BmcError::not_offered("forget a URL to boot from"))
     }

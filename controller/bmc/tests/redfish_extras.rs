@@ -198,3 +198,42 @@ async fn virtual_media_are_changed_and_ejected() {
     let error = bmc.insert_media(MediaKind::Cdrom, "http://me:wrong@x/").await.unwrap_err().to_string();
     assert!(error.contains("cannot fetch *** now") && !error.contains("wrong"), "{error}");
 }
+
+/// That the settings for the next boot cannot be read is no reason to leave a URL of ours that is in force.
+#[tokio::test]
+async fn a_url_in_force_is_not_taken_for_none_where_the_settings_for_the_next_boot_are_not_shown() {
+    const BIOS: &str = "/redfish/v1/Systems/1/Bios";
+    for (url, kind) in [
+        ("http://h/boot/media/anneal-7-x.efi", ErrorKind::Auth),
+        ("http://h/boot/media/anneal-8-x.efi", ErrorKind::Unsupported),
+        ("", ErrorKind::Unsupported),
+    ] {
+        let service = Service::start(move |request, _| match request.line.as_str() {
+            "GET /redfish/v1/Systems/1" => ok(json!({"Bios": {"@odata.id": BIOS}})),
+            "GET /redfish/v1/Systems/1/Bios" => ok(json!({"Attributes": {"HttpDev1Uri": url},
+                "@Redfish.Settings": {"SettingsObject": {"@odata.id": "/redfish/v1/Systems/1/Bios/Settings"}}})),
+            _ => answer("403 Forbidden", "", ""),
+        })
+        .await;
+        let error = open(&service).clear_http_boot("anneal-7").await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{url}: {error}");
+    }
+}
+
+/// Drives that cannot be read hold no medium of ours; a BMC that is broken at the moment is asked again.
+#[tokio::test]
+async fn drives_that_are_not_shown_are_none() {
+    for (status, kind) in
+        [("403 Forbidden", ErrorKind::Unsupported), ("500 Internal Server Error", ErrorKind::Protocol)]
+    {
+        let service = Service::start(move |request, _| match request.line.as_str() {
+            "GET /redfish/v1/Systems/1" => {
+                ok(json!({"VirtualMedia": {"@odata.id": "/redfish/v1/Systems/1/VM"}}))
+            }
+            _ => answer(status, "", ""),
+        })
+        .await;
+        let error = open(&service).eject_boot_medium("anneal-7").await.unwrap_err();
+        assert_eq!((error.kind(), error.is_retryable()), (kind, kind == ErrorKind::Protocol), "{error}");
+    }
+}

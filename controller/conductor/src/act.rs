@@ -108,12 +108,9 @@ impl LiveExecutor {
     /// tried too, where the BMC has it.
     async fn eject_medium(&self, bmc: &dyn Bmc, node: &Node) -> Result<(), BmcError> {
         let mark = boot_medium::mark(node.uuid);
-        let is_http = boot_medium::way(node) == Some(MediumKind::HttpBoot);
         let drive = bmc.eject_boot_medium(&mark).await;
-        let http = bmc.clear_http_boot(&mark).await;
-        let (chosen, other) = if is_http { (http, drive) } else { (drive, http) };
-        chosen?;
-        other.or_else(|error| if error.kind() == ErrorKind::Unsupported { Ok(()) } else { Err(error) })
+        let url = bmc.clear_http_boot(&mark).await;
+        taken_back(boot_medium::way(node), drive, url)
     }
 
     /// Store the logs of the node's ramdisk in the file of this name.
@@ -216,6 +213,23 @@ impl LiveExecutor {
 /// The step that gets the image ready. `custom-agent` has it, too, but leaves images to the steps that the user names.
 fn is_core_step_of_direct(step: &CatalogueStep) -> bool {
     step.provider == image::DIRECT && image::is_step(step, image::DEPLOY)
+}
+
+/// Whether the medium is taken back, of how both ways ended. What the BMC cannot do counts as done, except in the way that the
+/// node boots by: without it the medium could not have been brought.
+fn taken_back(
+    way: Option<MediumKind>,
+    drive: Result<(), BmcError>,
+    url: Result<(), BmcError>,
+) -> Result<(), BmcError> {
+    let unless_unsupported = |result: Result<(), BmcError>| {
+        result.or_else(|error| if error.kind() == ErrorKind::Unsupported { Ok(()) } else { Err(error) })
+    };
+    match way {
+        Some(MediumKind::VirtualDrive) => drive.and(unless_unsupported(url)),
+        Some(MediumKind::HttpBoot) => url.and(unless_unsupported(drive)),
+        None => unless_unsupported(drive).and(unless_unsupported(url)),
+    }
 }
 
 /// The power state; `None` where the BMC reports none.
@@ -330,18 +344,5 @@ impl Executor for LiveExecutor {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use model::Timestamp;
-    use uuid::Uuid;
-
-    #[test]
-    fn the_boot_interface_says_how_the_firmware_boots_from_the_network() {
-        let mut node = Node::enrolled(Uuid::nil(), "redfish", Timestamp(0));
-        assert_eq!(network(&node), BootDevice::Pxe);
-        for (interface, device) in [("ipxe", BootDevice::Pxe), ("http-ipxe", BootDevice::UefiHttp)] {
-            node.interfaces.insert("boot_interface".to_owned(), interface.to_owned());
-            assert_eq!(network(&node), device, "{interface}");
-        }
-    }
-}
+#[path = "act_tests.rs"]
+mod tests;

@@ -1,6 +1,7 @@
 //! The redfish driver and the lab's BMC: each of what real BMCs do differently with virtual media, as data. Both were written
 //! from the specification, and share no code.
 
+use axum::http::StatusCode;
 use bmc::{Bmc, Builtin, Drivers, ErrorKind, MediaKind};
 use lab::machine::{Lasting, Machine};
 use lab::node::{Boot, Firmware, NodeSpec};
@@ -243,4 +244,33 @@ async fn a_foreign_url_stays_and_is_named() {
     room.bmc.clear_http_boot(MARK).await.unwrap();
     assert_eq!(room.machine.http_url().await.as_deref(), Some(foreign));
     assert_eq!(room.machine.boot_choice().await, None);
+}
+
+/// The URL of a boot is taken back wherever a BMC may have it. One that refuses for good to show its BIOS settings cannot have got any
+/// there; one that is busy is asked again.
+#[tokio::test]
+async fn bios_settings_that_are_not_shown_hold_no_url() {
+    let clear = async |bios_refused| {
+        let quirks = MediaQuirks { lacks_url: true, bios_refused, ..MediaQuirks::default() };
+        let room = room_of(Firmware::Uefi, quirks).await;
+        room.bmc.eject_boot_medium(MARK).await.unwrap();
+        room.bmc.clear_http_boot(MARK).await
+    };
+    clear([None, None]).await.unwrap();
+    for refused in [
+        [Some(StatusCode::FORBIDDEN), None],
+        [Some(StatusCode::NOT_FOUND), None],
+        [None, Some(StatusCode::FORBIDDEN)],
+        [None, Some(StatusCode::NOT_FOUND)],
+    ] {
+        let error = clear(refused).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{refused:?}: {error}");
+        assert!(error.to_string().contains("does not show its BIOS settings"), "{refused:?}: {error}");
+    }
+    for broken in
+        [[Some(StatusCode::INTERNAL_SERVER_ERROR), None], [None, Some(StatusCode::INTERNAL_SERVER_ERROR)]]
+    {
+        let error = clear(broken).await.unwrap_err();
+        assert!(error.is_retryable() && error.kind() != ErrorKind::Unsupported, "{broken:?}: {error}");
+    }
 }

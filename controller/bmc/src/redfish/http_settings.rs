@@ -97,11 +97,20 @@ impl Bios {
 impl Redfish {
     async fn url_settings(&self, action: &str) -> Result<Bios, BmcError> {
         let (path, body) = self.bios(action).await?;
-        let pending = match system::settings_object(&body) {
-            None => None,
-            Some((object, _)) => bios::attributes(&self.client.get(action, object).await?.body).cloned(),
-        };
+        let pending = self.pending_settings(action, &body).await?;
         Ok(Bios { path, body, pending })
+    }
+
+    /// The settings that wait for a boot, where the BIOS has an object for them.
+    async fn pending_settings(
+        &self,
+        action: &str,
+        bios: &Value,
+    ) -> Result<Option<Map<String, Value>>, BmcError> {
+        match system::settings_object(bios) {
+            None => Ok(None),
+            Some((object, _)) => Ok(bios::attributes(&self.client.get(action, object).await?.body).cloned()),
+        }
     }
 
     /// Writes the URL into a BIOS setting for it.
@@ -139,14 +148,24 @@ impl Redfish {
     }
 
     /// The change that empties BIOS settings which hold a URL with this mark; `None` without any.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when the BMC refuses for good to show its settings, and none in force is known to hold such a URL:
+    /// none is written without reading them before.
     pub(super) async fn own_url_settings(
         &self,
         action: &str,
         mark: &str,
     ) -> Result<Option<OwnUrls>, BmcError> {
-        let bios = match self.url_settings(action).await {
+        let unshown = |error| self.unshown(action, "BIOS settings", error);
+        let (path, body) = match self.bios(action).await {
             Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(None),
-            bios => bios?,
+            bios => bios.map_err(unshown)?,
+        };
+        let mut bios = Bios { path, body, pending: None };
+        bios.pending = match self.pending_settings(action, &bios.body).await {
+            Err(error) if bios.ours(mark).is_empty() => return Err(unshown(error)),
+            pending => pending?,
         };
         let change = bios.ours(mark);
         Ok((!change.is_empty()).then_some(OwnUrls { bios, change }))

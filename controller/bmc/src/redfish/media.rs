@@ -56,6 +56,11 @@ impl Redfish {
     /// Every virtual drive.
     async fn drives(&self, action: &str) -> Result<Vec<Drive>, BmcError> {
         let system = self.system(action).await?.body;
+        self.drives_of(action, &system).await
+    }
+
+    /// Every virtual drive of a system.
+    async fn drives_of(&self, action: &str, system: &Value) -> Result<Vec<Drive>, BmcError> {
         let mut collections = Vec::new();
         match system::link(system.get("VirtualMedia")) {
             Some(path) => collections.push(path.to_owned()),
@@ -277,7 +282,10 @@ impl Redfish {
     /// Empties every virtual CD drive that holds a medium with this mark.
     pub(super) async fn eject_own(&self, mark: &str) -> Result<(), BmcError> {
         let action = "eject the boot medium";
-        for drive in self.drives(action).await? {
+        let system = self.system(action).await?.body;
+        let drives = self.drives_of(action, &system).await;
+        // Nothing is inserted before every drive was read.
+        for drive in drives.map_err(|error| self.unshown(action, "virtual media", error))? {
             if drive.is_inserted() && is_marked(drive.body(), mark) == Some(true) {
                 self.take_out(action, drive).await?;
             }

@@ -122,6 +122,18 @@ impl Redfish {
         Ok((reset.target, allowed))
     }
 
+    /// The error of reading `what`: a refusal for good, as of a resource that is missing or that the user may not see, says that the
+    /// BMC does not offer it.
+    fn unshown(&self, action: &str, what: &str, error: BmcError) -> BmcError {
+        match error.kind() {
+            ErrorKind::Auth | ErrorKind::Protocol if !error.is_retryable() => {
+                let message = format!("it does not show its {what}: {}", error.message());
+                self.client.error(ErrorKind::Unsupported, action, &message)
+            }
+            _ => error,
+        }
+    }
+
     fn offers_only(&self, action: &str, allowed: Option<&[String]>) -> BmcError {
         let message = format!("it offers only {}", allowed.unwrap_or_default().join(", "));
         self.client.error(ErrorKind::Unsupported, action, &message)

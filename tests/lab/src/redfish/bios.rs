@@ -28,7 +28,10 @@ fn document(path: &str, attributes: &Map<String, Value>) -> Value {
 }
 
 /// `GET Bios`.
-pub async fn show(State(bmc): State<Bmc>) -> Json<Value> {
+pub async fn show(State(bmc): State<Bmc>) -> Response {
+    if let Some(status) = bmc.media.quirks.bios_refused[0] {
+        return refused(status);
+    }
     let mut document = document(PATH, &bmc.machine.bios().await.attributes);
     document["@Redfish.Settings"] = json!({
         "@odata.type": "#Settings.v1_3_0.Settings",
@@ -36,12 +39,19 @@ pub async fn show(State(bmc): State<Bmc>) -> Json<Value> {
         "SupportedApplyTimes": ["OnReset"],
     });
     document["Actions"] = json!({"#Bios.ResetBios": {"target": RESET}});
-    Json(document)
+    Json(document).into_response()
+}
+
+fn refused(status: StatusCode) -> Response {
+    error(status, "GeneralError", "BIOS settings are not shown")
 }
 
 /// `GET Bios/Settings`.
-pub async fn pending(State(bmc): State<Bmc>) -> Json<Value> {
-    Json(document(SETTINGS, &bmc.machine.bios().await.pending))
+pub async fn pending(State(bmc): State<Bmc>) -> Response {
+    if let Some(status) = bmc.media.quirks.bios_refused[1] {
+        return refused(status);
+    }
+    Json(document(SETTINGS, &bmc.machine.bios().await.pending)).into_response()
 }
 
 /// `PATCH Bios/Settings`.
@@ -51,7 +61,7 @@ pub async fn patch(State(bmc): State<Bmc>, body: Bytes) -> Response {
         return error(StatusCode::BAD_REQUEST, "PropertyMissing", "Attributes is missing");
     };
     match bmc.machine.change_bios(|bios| bios.set(attributes)).await {
-        Ok(()) => pending(State(bmc)).await.into_response(),
+        Ok(()) => pending(State(bmc)).await,
         Err(cause) => error(StatusCode::BAD_REQUEST, "PropertyUnknown", &format!("{cause:#}")),
     }
 }

@@ -50,6 +50,10 @@ pub struct MediaQuirks {
     pub reads_late: bool,
     /// A URL of UEFI HTTP boot is accepted and not kept.
     pub forgets_urls: bool,
+    /// UEFI HTTP boot is offered without a property for its URL, as where that is a setting of the BIOS.
+    pub lacks_url: bool,
+    /// Statuses that reads of the BIOS settings in force, and of those for the next boot, are answered with in the place of them.
+    pub bios_refused: [Option<StatusCode>; 2],
 }
 
 /// A virtual drive.
@@ -98,6 +102,8 @@ impl Default for MediaQuirks {
             sources: &["Cd"],
             reads_late: false,
             forgets_urls: false,
+            lacks_url: false,
+            bios_refused: [None, None],
         }
     }
 }

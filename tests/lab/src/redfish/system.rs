@@ -79,7 +79,7 @@ async fn document(bmc: &Bmc) -> Value {
         },
         "Links": {"ManagedBy": [{"@odata.id": "/redfish/v1/Managers/1"}]},
     });
-    if uefi {
+    if uefi && !bmc.media.quirks.lacks_url {
         document["Boot"]["HttpBootUri"] = json!(bmc.machine.http_url().await.unwrap_or_default());
     }
     if spec.secure_boot.is_some() {
