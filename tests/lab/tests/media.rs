@@ -171,6 +171,29 @@ async fn a_drive_that_does_not_show_its_medium_is_left_empty() {
     assert_eq!(room.inserted().len(), 1, "it may be a foreign one");
 }
 
+/// As is one that shows a part of it. What another client has inserted meanwhile stays.
+#[tokio::test]
+async fn a_drive_that_cuts_the_name_of_its_medium_is_left_empty() {
+    fn cut_url(url: &str) -> String {
+        url[..url.len() - "anneal-7-x.iso".len()].to_owned()
+    }
+    fn cut_name(url: &str) -> String {
+        url.rsplit('/').next().unwrap()[.."anneal".len()].to_owned()
+    }
+    fn another(_: &str) -> String {
+        "http://192.0.2.9/other.iso".to_owned()
+    }
+    let url = format!("{}-x.iso", images().await);
+    let media_after = async |shows: fn(&str) -> String| {
+        let room = room(MediaQuirks { shows: Some(shows), ..MediaQuirks::default() }).await;
+        let text = room.bmc.insert_boot_medium(&url, MARK).await.unwrap_err().to_string();
+        assert!(text.contains("does not show the URL") && !text.contains("x.iso"), "{text}");
+        room.inserted().len()
+    };
+    let after = tokio::join!(media_after(cut_url), media_after(cut_name), media_after(another));
+    assert_eq!(after, (0, 0, 1));
+}
+
 #[tokio::test]
 async fn an_image_that_the_bmc_cannot_read_is_an_error_that_keeps_the_url() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

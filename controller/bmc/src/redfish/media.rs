@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use super::client::Reply;
 use super::config::is_path;
+use super::image_names::{is_marked, names_another};
 use super::{Redfish, system};
 use crate::{BmcError, ErrorKind, MediaKind, VirtualDrive};
 
@@ -260,8 +261,8 @@ impl Redfish {
                 );
                 return Err(self.client.error(ErrorKind::Protocol, action, &message).with_retryable(true));
             }
-            let is_hidden = mark.is_some_and(|mark| is_marked(&reply.body, mark).is_none());
-            if is_hidden {
+            // The drive was empty, so this is the medium that was put in, unless the drive names another that came since.
+            if mark.is_some() && !names_another(&reply.body, url) {
                 self.take_out(action, Drive { path: path.clone(), reply }).await?;
             }
             let message = format!("{path} does not show the URL that was inserted");
@@ -378,16 +379,6 @@ fn body(url: &str, extras: &Extras) -> Value {
 fn action_target<'a>(drive: &'a Value, name: &str) -> Option<&'a str> {
     let target = drive.get("Actions")?.get(name)?.get("target")?.as_str();
     target.filter(|target| is_path(target))
-}
-
-/// Whether the medium in a drive has this mark in its URL or name; `None`: the service names neither.
-fn is_marked(drive: &Value, mark: &str) -> Option<bool> {
-    let names: Vec<&str> = ["Image", "ImageName"]
-        .iter()
-        .filter_map(|key| drive.get(key).and_then(Value::as_str))
-        .filter(|name| !name.is_empty())
-        .collect();
-    (!names.is_empty()).then(|| names.iter().any(|name| name.contains(mark)))
 }
 
 fn media_types(drive: &Value) -> Vec<&str> {

@@ -9,6 +9,7 @@ mod config;
 mod connections;
 mod http_boot;
 mod http_settings;
+mod image_names;
 mod indicators;
 mod inspect;
 mod inventory;

@@ -44,6 +44,8 @@ pub struct MediaQuirks {
     pub lingers: u32,
     /// The URL of a medium is not shown.
     pub hides_url: bool,
+    /// What is shown in the place of the URL of a medium that was inserted.
+    pub shows: Option<fn(&str) -> String>,
     /// Boot sources for CDs that are offered; the last boots virtual media, the others a drive in the chassis.
     pub sources: &'static [&'static str],
     /// An image that cannot be read is accepted all the same.
@@ -99,6 +101,7 @@ impl Default for MediaQuirks {
             etags: false,
             lingers: 0,
             hides_url: false,
+            shows: None,
             sources: &["Cd"],
             reads_late: false,
             forgets_urls: false,
@@ -174,7 +177,9 @@ impl Media {
             }
             shown
         });
-        let url = inside.image.as_ref().filter(|_| !self.quirks.hides_url);
+        let url = inside.image.as_deref().filter(|_| !self.quirks.hides_url);
+        let altered = self.quirks.shows.filter(|_| inside.image.as_deref() != drive.foreign);
+        let url = url.map(|url| altered.map_or_else(|| url.to_owned(), |shown| shown(url)));
         let mut document = json!({
             "@odata.type": "#VirtualMedia.v1_6_0.VirtualMedia",
             "@odata.id": path,
