@@ -174,7 +174,7 @@ async fn virtual_media_are_changed_and_ejected() {
         serde_json::to_value(&drives).unwrap(),
         json!([
             {"media_types": ["Floppy", "USBStick"], "inserted": false, "image": null},
-            {"media_types": ["CD", "DVD"], "inserted": true, "image": "http://me@x/old.iso"},
+            {"media_types": ["CD", "DVD"], "inserted": true, "image": "http://x/old.iso"},
         ])
     );
     bmc.insert_media(MediaKind::Cdrom, "http://me:hunter2@x/old.iso").await.unwrap();
@@ -217,6 +217,41 @@ async fn a_url_in_force_is_not_taken_for_none_where_the_settings_for_the_next_bo
         .await;
         let error = open(&service).clear_http_boot("anneal-7").await.unwrap_err();
         assert_eq!(error.kind(), kind, "{url}: {error}");
+    }
+}
+
+/// BMCs repeat what they are asked to change, and the name of a boot medium opens it.
+#[tokio::test]
+async fn what_is_taken_back_is_in_no_error() {
+    const MARK: &str = "anneal-00000000-0000-0000-0000-000000000007";
+    let url = format!("http://192.0.2.1/boot/media/{MARK}-5ec2e7.iso");
+    let refusal =
+        json!({"error": {"message": format!("{url} stays, and {MARK}-5ec2e7.iso too")}}).to_string();
+    for by_bios in [false, true] {
+        let (url, refusal) = (url.clone(), refusal.clone());
+        let service = Service::start(move |request, _| match request.line.as_str() {
+            "GET /redfish/v1/Systems/1" => {
+                let boot = if by_bios { json!({}) } else { json!({"HttpBootUri": url}) };
+                ok(json!({"Boot": boot, "Bios": {"@odata.id": "/redfish/v1/Systems/1/Bios"},
+                    "VirtualMedia": {"@odata.id": "/redfish/v1/Systems/1/VM"}}))
+            }
+            "GET /redfish/v1/Systems/1/Bios" => ok(json!({"Attributes": {"HttpDev1Uri": url}})),
+            "GET /redfish/v1/Systems/1/VM" => {
+                ok(json!({"Members": [{"@odata.id": "/redfish/v1/Systems/1/VM/1"}]}))
+            }
+            "GET /redfish/v1/Systems/1/VM/1" => {
+                ok(json!({"MediaTypes": ["CD"], "Inserted": true, "Image": url}))
+            }
+            _ => answer("400 Bad Request", "", &refusal),
+        })
+        .await;
+        let bmc = open(&service);
+        for error in [bmc.eject_boot_medium(MARK).await, bmc.clear_http_boot(MARK).await] {
+            let text = error.unwrap_err().to_string();
+            assert!(text.contains("stays, and ***") && !text.contains("5ec2e7"), "{text}");
+        }
+        let shown = bmc.virtual_media().await.unwrap().remove(0).image.unwrap();
+        assert_eq!(shown, format!("http://192.0.2.1/boot/media/{MARK}-***"));
     }
 }
 

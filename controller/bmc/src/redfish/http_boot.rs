@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::image_names::secrets;
 use super::{Redfish, system};
 use crate::{BmcError, BootDevice, ErrorKind};
 
@@ -11,7 +12,7 @@ impl Redfish {
     pub(super) async fn boot_from_url(&self, url: &str, mark: &str) -> Result<(), BmcError> {
         let action = "boot from a URL";
         // The name of the medium is a secret, and BMCs repeat what they refuse.
-        let hidden = |error: BmcError| error.without(std::iter::once(url));
+        let hidden = |error: BmcError| error.without(secrets(url));
         let read = self.boot_resources(action).await?;
         let offered = read.offered();
         let mut patch = system::boot_patch(&offered, BootDevice::UefiHttp, false, None)
@@ -48,9 +49,9 @@ impl Redfish {
             }
             let Some(own) = self.own_url_settings(action, mark).await? else { return Ok(()) };
             if is_unused {
-                self.change_boot(action, &read, &disabled).await?;
+                self.change_boot(action, &read, &disabled).await.map_err(|error| own.hidden_in(error))?;
             }
-            return self.empty_url_settings(action, &own).await;
+            return self.empty_url_settings(action, &own).await.map_err(|error| own.hidden_in(error));
         }
         if !uri(&next).contains(mark) {
             return Ok(());
@@ -58,7 +59,7 @@ impl Redfish {
         // Null and not the empty text: Ironic sends null with every change of the boot device, so BMCs know it.
         let mut patch = if is_unused { disabled } else { json!({"Boot": {}}) };
         patch["Boot"]["HttpBootUri"] = Value::Null;
-        self.change_boot(action, &read, &patch).await
+        self.change_boot(action, &read, &patch).await.map_err(|error| error.without(secrets(uri(&next))))
     }
 }
 

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::image_names::secrets;
 use super::{Redfish, bios, system};
 use crate::{BmcError, ErrorKind};
 
@@ -180,6 +181,13 @@ impl Redfish {
 pub(super) struct OwnUrls {
     bios: Bios,
     change: Map<String, Value>,
+}
+
+impl OwnUrls {
+    /// An error without the URLs that are to be taken back: BMCs repeat what they refuse.
+    pub(super) fn hidden_in(&self, error: BmcError) -> BmcError {
+        error.without(self.change.keys().flat_map(|name| secrets(self.bios.next(name))))
+    }
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@
 
 use std::time::Duration;
 
-use reqwest::{Method, Url};
+use reqwest::Method;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::client::Reply;
 use super::config::is_path;
-use super::image_names::{is_marked, names_another};
+use super::image_names::{is_marked, names_another, secrets, secrets_of, shown, without_user};
 use super::{Redfish, system};
 use crate::{BmcError, ErrorKind, MediaKind, VirtualDrive};
 
@@ -139,14 +139,14 @@ impl Redfish {
         for drive in drives {
             match self.insert_into(action, drive, url, mark).await {
                 Err(error) if error.kind() == ErrorKind::Unreachable || error.kind() == ErrorKind::Auth => {
-                    return Err(error.without(std::iter::once(url)));
+                    return Err(error.without(secrets(url)));
                 }
                 Err(error) => refused = error,
                 Ok(()) => return Ok(()),
             }
         }
         // The URL may hold a password, and BMCs repeat what they refuse.
-        Err(refused.without(std::iter::once(url)))
+        Err(refused.without(secrets(url)))
     }
 
     async fn insert_into(
@@ -296,6 +296,13 @@ impl Redfish {
 
     /// Empties a drive, and returns it as it is then. An error of a drive that is empty afterwards is none.
     async fn take_out(&self, action: &str, drive: Drive) -> Result<Drive, BmcError> {
+        let before = drive.body().clone();
+        let taken_out = self.emptied(action, drive).await;
+        // BMCs repeat what they refuse.
+        taken_out.map_err(|error| error.without(secrets_of(&before)))
+    }
+
+    async fn emptied(&self, action: &str, drive: Drive) -> Result<Drive, BmcError> {
         let patch = json!({"Image": null, "Inserted": false});
         let asked = match action_target(drive.body(), EJECT) {
             Some(target) => {
@@ -404,30 +411,7 @@ fn view(drive: &Value) -> VirtualDrive {
     VirtualDrive {
         media_types: media_types(drive).into_iter().map(str::to_owned).collect(),
         inserted: is_inserted(drive),
-        image: image.map(without_password),
-    }
-}
-
-fn without_password(url: &str) -> String {
-    match Url::parse(url) {
-        Ok(mut parsed) if parsed.password().is_some() => match parsed.set_password(None) {
-            Ok(()) => parsed.into(),
-            Err(()) => String::new(),
-        },
-        _ => url.to_owned(),
-    }
-}
-
-/// A URL as services show it that hide users.
-fn without_user(url: &str) -> String {
-    match Url::parse(url) {
-        Ok(mut parsed) => {
-            // Neither fails for a URL with a host; one without has no user.
-            let _ = parsed.set_password(None);
-            let _ = parsed.set_username("");
-            parsed.into()
-        }
-        Err(_) => url.to_owned(),
+        image: image.map(shown),
     }
 }
 

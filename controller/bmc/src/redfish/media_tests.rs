@@ -31,8 +31,3 @@ fn an_error_says_what_is_missing_in_any_form() {
     );
     assert!(names(json!({"error": {}}), sent).is_empty());
 }
-
-#[test]
-fn a_url_is_compared_without_its_user() {
-    assert_eq!(without_user("http://me:secret@h/x.iso"), without_user("http://h/x.iso"));
-}
