@@ -123,6 +123,7 @@ async fn report(server: impl IntoFuture<Output = std::io::Result<()>>) {
 
 fn router(bmc: Bmc) -> Router {
     let drives = bmc.media.quirks.collection();
+    let empty = bmc.media.quirks.collection_of_system().filter(|path| *path != drives);
     let has_secure_boot = bmc.machine.spec().secure_boot.is_some();
     let guarded = Router::new()
         .route(drives, get(media::list))
@@ -150,6 +151,7 @@ fn router(bmc: Bmc) -> Router {
         .route(bios::PATH, get(bios::show))
         .route(bios::SETTINGS, get(bios::pending).patch(bios::patch))
         .route(bios::RESET, post(bios::reset))
+        .merge(empty.map_or_else(Router::new, |path| Router::new().route(path, get(media::list_none))))
         .merge(if has_secure_boot { secure_boot::routes() } else { Router::new() })
         .route_layer(middleware::from_fn_with_state(bmc.clone(), access::guard));
     // DSP0266: the version list, the service root, the OData documents and logging in are open to all.

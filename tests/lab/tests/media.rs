@@ -77,6 +77,10 @@ fn ways() -> Vec<(&'static str, MediaQuirks)> {
         ("plain", default()),
         ("below the manager", MediaQuirks { below_manager: true, ..default() }),
         (
+            "below the manager, and none below the system",
+            MediaQuirks { below_manager: true, empty_below_system: true, ..default() },
+        ),
+        (
             "refuses",
             MediaQuirks { refuses: &["Inserted", "WriteProtected", "TransferProtocolType"], ..default() },
         ),

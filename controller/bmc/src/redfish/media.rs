@@ -1,4 +1,4 @@
-//! Virtual media (resource VirtualMedia, DSP0268): below the system, or in older services below its managers.
+//! Virtual media (resource VirtualMedia, DSP0268): below the system, or below its managers as in older services.
 //!
 //! Services differ in what they want to hear. What is sent is what the service itself names: in the ActionInfo of the action,
 //! in the allowable values next to it, or among the properties of the drive. A service that refuses that is asked once more,
@@ -60,29 +60,28 @@ impl Redfish {
         self.drives_of(action, &system).await
     }
 
-    /// Every virtual drive of a system.
+    /// Every virtual drive of a system: below it, or where it has none there, below its managers.
     async fn drives_of(&self, action: &str, system: &Value) -> Result<Vec<Drive>, BmcError> {
-        let mut collections = Vec::new();
-        match system::link(system.get("VirtualMedia")) {
-            Some(path) => collections.push(path.to_owned()),
-            None => {
-                let managers = system.pointer("/Links/ManagedBy").and_then(Value::as_array);
-                for manager in
-                    managers.into_iter().flatten().filter_map(|manager| system::link(Some(manager)))
-                {
-                    let manager = self.client.get(action, manager).await?.body;
-                    collections.extend(system::link(manager.get("VirtualMedia")).map(str::to_owned));
-                }
-            }
-        }
-        let mut drives = Vec::new();
-        for collection in collections {
-            for path in system::members(&self.client.get(action, &collection).await?.body) {
-                drives.push(Drive { path: path.to_owned(), reply: self.client.get(action, path).await? });
+        let mut drives = self.drives_below(action, system).await?;
+        if drives.is_empty() {
+            let managers = system.pointer("/Links/ManagedBy").and_then(Value::as_array);
+            for manager in managers.into_iter().flatten().filter_map(|manager| system::link(Some(manager))) {
+                let manager = self.client.get(action, manager).await?.body;
+                drives.extend(self.drives_below(action, &manager).await?);
             }
         }
         if drives.is_empty() {
             return Err(self.client.error(ErrorKind::Unsupported, action, "it has no virtual media"));
+        }
+        Ok(drives)
+    }
+
+    /// The virtual drives of a system or a manager.
+    async fn drives_below(&self, action: &str, owner: &Value) -> Result<Vec<Drive>, BmcError> {
+        let Some(collection) = system::link(owner.get("VirtualMedia")) else { return Ok(Vec::new()) };
+        let mut drives = Vec::new();
+        for path in system::members(&self.client.get(action, collection).await?.body) {
+            drives.push(Drive { path: path.to_owned(), reply: self.client.get(action, path).await? });
         }
         Ok(drives)
     }

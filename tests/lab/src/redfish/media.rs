@@ -21,6 +21,8 @@ use super::{Bmc, collection, error};
 
 /// Bytes that are asked for at a time.
 const RANGE: u64 = 1 << 20;
+/// Collection of a system's own drives.
+const BELOW_SYSTEM: &str = "/redfish/v1/Systems/1/VirtualMedia";
 const FETCH: Duration = Duration::from_secs(10);
 
 /// What BMCs do differently.
@@ -28,6 +30,8 @@ const FETCH: Duration = Duration::from_secs(10);
 pub struct MediaQuirks {
     /// The collection is below the manager, and not below the system.
     pub below_manager: bool,
+    /// There is an empty collection below the system, too.
+    pub empty_below_system: bool,
     /// The drives in their order.
     pub drives: Vec<DriveQuirks>,
     /// Parameters of the insertion that are refused.
@@ -93,6 +97,7 @@ impl Default for MediaQuirks {
     fn default() -> Self {
         Self {
             below_manager: false,
+            empty_below_system: false,
             drives: vec![DriveQuirks::cd("1")],
             refuses: &[],
             demands: &[],
@@ -118,11 +123,12 @@ impl MediaQuirks {
     }
 
     pub(super) fn collection(&self) -> &'static str {
-        if self.below_manager {
-            "/redfish/v1/Managers/1/VirtualMedia"
-        } else {
-            "/redfish/v1/Systems/1/VirtualMedia"
-        }
+        if self.below_manager { "/redfish/v1/Managers/1/VirtualMedia" } else { BELOW_SYSTEM }
+    }
+
+    /// The collection that the system links to.
+    pub(super) fn collection_of_system(&self) -> Option<&'static str> {
+        (!self.below_manager || self.empty_below_system).then_some(BELOW_SYSTEM)
     }
 }
 
@@ -226,6 +232,11 @@ pub(super) async fn list(State(bmc): State<Bmc>) -> Json<Value> {
     let drives: Vec<String> =
         bmc.media.quirks.drives.iter().map(|drive| format!("{path}/{}", drive.id)).collect();
     collection(path, "VirtualMedia", &drives.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// `GET …/VirtualMedia` of a system whose drives are all below the manager.
+pub(super) async fn list_none() -> Json<Value> {
+    collection(BELOW_SYSTEM, "VirtualMedia", &[])
 }
 
 fn no_drive() -> Response {

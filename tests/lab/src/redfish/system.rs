@@ -85,8 +85,8 @@ async fn document(bmc: &Bmc) -> Value {
     if spec.secure_boot.is_some() {
         document["SecureBoot"] = json!({"@odata.id": super::secure_boot::PATH});
     }
-    if !bmc.media.quirks.below_manager {
-        document["VirtualMedia"] = json!({"@odata.id": bmc.media.quirks.collection()});
+    if let Some(collection) = bmc.media.quirks.collection_of_system() {
+        document["VirtualMedia"] = json!({"@odata.id": collection});
     }
     document
 }
