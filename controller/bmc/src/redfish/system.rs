@@ -126,12 +126,12 @@ pub(super) fn choose_reset(action: PowerTarget, allowed: Option<&[String]>) -> O
     }
 }
 
-/// Names of a device, the usual first.
+/// Names of a device, the preferred first; the last is the one that a BMC has which names none.
 fn targets(device: BootDevice) -> &'static [&'static str] {
     match device {
         BootDevice::Pxe => &["Pxe"],
         BootDevice::Disk => &["Hdd"],
-        // Where a BMC has both, virtual media are USB drives, and `Cd` is a drive in the chassis.
+        // Where a BMC has both, virtual media are USB drives, and `Cd` is a drive in the chassis. Ironic sends `Cd`.
         BootDevice::Cdrom => &["UsbCd", "Cd"],
         BootDevice::Bios => &["BiosSetup"],
         BootDevice::Floppy => &["Floppy"],
@@ -177,15 +177,16 @@ pub(super) fn boot_patch(
     let boot = system.get("Boot").cloned().unwrap_or_default();
     let allowed = strings(boot.get("BootSourceOverrideTarget@Redfish.AllowableValues"));
     let names = targets(device);
-    let target = names
-        .iter()
-        .find(|name| allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|a| a == *name)))
-        .ok_or_else(|| match &allowed {
-            Some(allowed) if !names.is_empty() => {
-                format!("the BMC cannot boot from {device}; it offers {}", allowed.join(", "))
-            }
-            _ => format!("Redfish has no boot device {device}"),
-        })?;
+    let target = match &allowed {
+        Some(allowed) => names.iter().find(|name| allowed.iter().any(|a| a == *name)),
+        None => names.last(),
+    };
+    let target = target.ok_or_else(|| match &allowed {
+        Some(allowed) if !names.is_empty() => {
+            format!("the BMC cannot boot from {device}; it offers {}", allowed.join(", "))
+        }
+        _ => format!("Redfish has no boot device {device}"),
+    })?;
     let enabled = if persistent { "Continuous" } else { "Once" };
     if let Some(allowed) = strings(boot.get("BootSourceOverrideEnabled@Redfish.AllowableValues"))
         && !allowed.iter().any(|a| a == enabled)

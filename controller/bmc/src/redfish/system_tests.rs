@@ -75,6 +75,13 @@ fn what_the_bmc_does_not_offer_is_named() {
     assert!(error.contains("disk") && error.contains("Pxe, UsbCd"), "{error}");
     let patch = boot_patch(&system, BootDevice::Cdrom, false, None).unwrap();
     assert_eq!(patch["Boot"]["BootSourceOverrideTarget"], "UsbCd");
+    for (offered, target) in
+        [(json!(["Cd", "UsbCd"]), "UsbCd"), (json!(["Cd"]), "Cd"), (json!([]), "Cd"), (json!(null), "Cd")]
+    {
+        let system = json!({"Boot": {"BootSourceOverrideTarget@Redfish.AllowableValues": offered}});
+        let patch = boot_patch(&system, BootDevice::Cdrom, false, None).unwrap();
+        assert_eq!(patch["Boot"]["BootSourceOverrideTarget"], target, "{system}");
+    }
     let once = json!({"Boot": {"BootSourceOverrideEnabled@Redfish.AllowableValues": ["Once", "Disabled"]}});
     assert!(boot_patch(&once, BootDevice::Pxe, true, None).unwrap_err().contains("Continuous"));
     assert!(boot_patch(&json!({}), BootDevice::Safe, true, None).is_err());
