@@ -4,6 +4,7 @@
 mod audit;
 mod bad_input;
 mod bmc_login;
+mod boot_media;
 mod boot_proof;
 mod browsers;
 mod bundles;

@@ -40,6 +40,7 @@ pub mod power;
 pub mod provision;
 pub mod raid;
 mod ramdisk_agent;
+pub mod ramdisk_boot;
 pub mod ramdisk_deploy;
 pub mod request;
 mod request_sender;

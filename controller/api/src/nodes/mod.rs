@@ -26,6 +26,7 @@ pub mod power;
 mod progress;
 pub mod provision;
 pub mod raid;
+mod ramdisk_boot;
 pub mod rights;
 mod scan;
 pub mod show;

@@ -1,6 +1,6 @@
 //! `PUT /v1/nodes/{ident}/states/provision`: verbs.
 
-use super::{configdrive, hello, validation};
+use super::{configdrive, hello, ramdisk_boot, validation};
 use crate::body::{self, python};
 use crate::call::{Call, empty};
 use crate::error::{ApiError, Reply};
@@ -93,7 +93,10 @@ async fn judge(
         validation::rescue(&call.app, &node).map_err(refused)?;
     }
     let policy = Policy { automated_clean: call.app.settings.automated_clean };
-    apply_verb(&node, request, policy, call.now()).map_err(|error| refusal(error, &node, target))
+    let changed =
+        apply_verb(&node, request, policy, call.now()).map_err(|error| refusal(error, &node, target))?;
+    ramdisk_boot::check(call, &node, &changed.0).await?;
+    Ok(changed)
 }
 
 /// The verb with what comes along in the body, checked.

@@ -106,16 +106,17 @@ impl DriverQueries for KeptDrivers {
         BTreeMap::from([("power".into(), missing.clone()), ("management".into(), missing)])
     }
 
-    /// Nodes whose name begins with `oob` have no agent.
+    /// Nodes whose name begins with `oob` have no agent. Those inspect or rescue that have the interface `agent`.
     fn abilities(&self, node: &Node) -> Result<Abilities, DriverError> {
         let step = json!({"interface": "management", "step": "reset", "priority": 20, "in_band": false,
             "requires_ramdisk": false,
             "args": {"hard": {"description": "at once", "required": true, "schema": {"type": "boolean"}}}});
         let step = serde_json::from_value(step).expect("a step");
+        let by_agent = |interface: &str| node.interfaces.get(interface).is_some_and(|name| name == "agent");
         Ok(Abilities {
             agent: !node.name.as_deref().is_some_and(|name| name.starts_with("oob")),
-            inspect: Inspect::None,
-            rescue: Rescue::None,
+            inspect: if by_agent("inspect_interface") { Inspect::Agent } else { Inspect::None },
+            rescue: if by_agent("rescue_interface") { Rescue::Agent } else { Rescue::None },
             steps: BTreeMap::from([(StepKind::Clean, vec![step])]),
         })
     }

@@ -5,6 +5,7 @@ use super::{fail, fast_track, plan};
 use crate::decision::Change;
 use model::abilities::{Inspect, Rescue};
 use model::plan::{BadSteps, automated_plan, deploy_plan, needs_no_ramdisk, requested_plan};
+use model::ramdisk_boot;
 use model::request::RESCUE_HASH;
 use model::run::Cursor;
 use model::{Abilities, CatalogueStep, PlannedStep, RunKind, StepKind};
@@ -24,9 +25,12 @@ fn first_move(view: &View) -> Change {
         Ok(able) => able,
         Err(text) => return fail::refused(view, &format!("The node's driver cannot be used: {text}")),
     };
+    let known = known_steps(view, able);
+    let boots = ramdisk_boot::begins_run(view.run, able, &known);
     match view.run.kind {
-        RunKind::AutomatedClean if able.agent => view.advance(Cursor::PowerOff),
-        RunKind::Deploy | RunKind::Rebuild if able.deploys_with_agent() => fast_track::begin(view),
+        RunKind::Deploy | RunKind::Rebuild if boots => fast_track::begin(view),
+        RunKind::Rescue => rescue(view, able.rescue),
+        _ if boots => view.advance(Cursor::PowerOff),
         RunKind::AutomatedClean => with_plan(view, Ok(automated_plan(able.out_of_band(StepKind::Clean)))),
         RunKind::Deploy | RunKind::Rebuild => {
             let known = able.out_of_band(StepKind::Deploy);
@@ -37,36 +41,34 @@ fn first_move(view: &View) -> Change {
             }
             with_plan(view, plan)
         }
-        RunKind::ManualClean => requested(view, able, StepKind::Clean),
-        RunKind::Service => requested(view, able, StepKind::Service),
+        RunKind::ManualClean => requested(view, &known, StepKind::Clean),
+        RunKind::Service => requested(view, &known, StepKind::Service),
         RunKind::Inspect => match able.inspect {
-            Inspect::Agent => view.advance(Cursor::PowerOff),
-            Inspect::Bmc | Inspect::Fake => view.advance(Cursor::AskInventory),
             Inspect::None => {
                 fail::refused(view, "Failed to inspect the node: its inspect interface is no-inspect")
             }
+            _ => view.advance(Cursor::AskInventory),
         },
-        RunKind::Rescue => rescue(view, able.rescue),
         RunKind::Unrescue | RunKind::Delete => view.advance(Cursor::TearDown),
     }
 }
 
-/// The steps of a user's request, without a ramdisk if none of them needs one. What the catalogue of the last boot shows
-/// to be wrong fails before the boot (Ironic finds it after the boot: 05-experiments 18). An unknown step may be new in
-/// the ramdisk, so the node is booted to find out.
-fn requested(view: &View, able: &Abilities, kind: StepKind) -> Change {
+/// The out-of-band steps of the run's kind, and those that the agent reported in the last boot.
+fn known_steps(view: &View, able: &Abilities) -> Vec<CatalogueStep> {
+    let Some(kind) = view.run.kind.steps() else { return Vec::new() };
     let mut known = able.out_of_band(kind).to_vec();
     if able.agent {
         let learnt = view.snapshot.catalogue.iter().flat_map(|catalogue| catalogue.steps.clone());
         known.extend(view.settings.override_priorities(kind, learnt.collect()));
     }
-    match requested_plan(kind, &view.run.requested, &known) {
+    known
+}
+
+/// The steps of a user's request, in a run that boots no ramdisk because none of them needs one. What the catalogue of the
+/// last boot shows to be wrong fails before the boot (Ironic finds it after the boot: 05-experiments 18).
+fn requested(view: &View, known: &[CatalogueStep], kind: StepKind) -> Change {
+    match requested_plan(kind, &view.run.requested, known) {
         Ok(plan) if view.run.disable_ramdisk => with_plan(view, needs_no_ramdisk(kind, &plan).map(|()| plan)),
-        Err(BadSteps::Unknown { .. }) if able.agent && !view.run.disable_ramdisk => {
-            view.advance(Cursor::PowerOff)
-        }
-        // The agent of the coming boot decides about its own steps.
-        Ok(plan) if plan.iter().any(|planned| planned.step.in_band) => view.advance(Cursor::PowerOff),
         plan => with_plan(view, plan),
     }
 }
