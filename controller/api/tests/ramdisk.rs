@@ -325,6 +325,45 @@ async fn tls_is_required_by_default_and_the_certificate_is_pinned() {
     assert_eq!(contact.verify_ca.map(Value::from), Some(first["agent_verify_ca"].clone()));
 }
 
+/// No agent is expected, and one that shows an old nonce is named all the same; it learns nothing.
+#[tokio::test]
+async fn an_old_boot_medium_is_named_in_whatever_state_its_node_is() {
+    let start = json!({"addresses": [MAC], "boot_id": "b", "endorsement_key": "", "attestation_key": ""});
+    let report = json!({"inventory": {"interfaces": [{"mac_address": MAC}]}});
+    let lookup = format!("/v1/lookup?addresses={MAC}");
+    for state in [ProvisionState::Available, ProvisionState::Active, ProvisionState::Manageable] {
+        for (method, path, body) in [
+            ("GET", lookup.as_str(), None),
+            ("POST", "/v1/continue_inspection", Some(report.clone())),
+            ("POST", agent_protocol::boot_proof::START_PATH, Some(start.clone())),
+        ] {
+            let api = Api::having(Settings { boot_proofs: true, ..Settings::default() });
+            let shows = async |prefix: String| {
+                api.at(115, method, &format!("{prefix}{path}"), body.clone()).await.is(404).text
+            };
+            let of = |nonce: &BootNonce| format!("/boot-nonce/{}", nonce.expose());
+            let unknown = shows(of(&BootNonce::fresh())).await;
+            let node = api.node("n", state).await;
+            api.port(&node, MAC).await;
+            let boot = Boot::fresh();
+            api.store.forget_agent(node.uuid, Some(boot.clone()), None).await.unwrap();
+            // Another remark of this minute hides none of them.
+            let now = api.app.clock.now();
+            api.app.remarks.note(&*api.store, node.uuid, "another remark", now).await.unwrap();
+            let named = async || {
+                let history = api.store.history(node.uuid).await.unwrap();
+                history.iter().filter(|event| event.text.contains("shows the nonce of another boot")).count()
+            };
+            // An agent of the node's own boot may ask too late, and what shows no nonce is none of ours.
+            let answers = [shows(String::new()).await, shows(of(&boot.nonce)).await];
+            assert_eq!(named().await, 0, "{state:?} {path}");
+            let answer = shows(of(&BootNonce::fresh())).await;
+            assert_eq!(named().await, 1, "{state:?} {path}");
+            assert!(answers.iter().chain([&answer]).all(|answer| *answer == unknown), "{path}: {answers:?}");
+        }
+    }
+}
+
 /// A node in a boot that the conductor ordered: the nonce, shown in a header or in the path, opens what nothing else does.
 #[tokio::test]
 async fn an_agent_shows_the_nonce_of_its_boot() {

@@ -1,21 +1,30 @@
 //! An agent that shows the nonce of another boot: it was booted by an old medium or script of its node, or by that of another
-//! node. It gets nothing; the history of the node that it names says so.
+//! node. It gets nothing; the history of the node that it names says so, whatever state that is in.
 
+use super::required_proof::{place, remark as note};
 use crate::call::Call;
 use model::Node;
+use store::contact::is_of_this_boot;
 
-/// Put it into the history, if the caller shows a nonce at all. A caller that shows none is merely not an agent of ours.
+/// The kind of these remarks: another kind in the same minute hides none of them.
+const KIND: &str = "foreign boot";
+
+/// Put it into the history, if the caller shows a nonce and it is not that of the node's boot. A caller that shows none is merely
+/// not an agent of ours, and one that shows the right one may ask when no agent is awaited.
 pub async fn remark(call: &Call, node: &Node) {
-    if call.nonce.is_none() {
-        return;
+    let Some(nonce) = call.nonce.as_ref() else { return };
+    match call.app.store.contact(node.uuid).await {
+        Ok(contact) if is_of_this_boot(&contact, Some(nonce), false) => return,
+        Ok(_) => {}
+        Err(error) => {
+            tracing::warn!(node_uuid = %node.uuid, error = %error.chain(), "cannot read of which boot an agent is");
+            return;
+        }
     }
-    let place = call.client().map_or_else(|| "an unknown address".to_owned(), |client| client.to_string());
     let text = format!(
-        "an agent at {place} was refused: it shows the nonce of another boot, so that it was booted by an old or a foreign boot \
-         medium or script"
+        "an agent at {} was refused: it shows the nonce of another boot, so that it was booted by an old or a foreign boot \
+         medium or script",
+        place(call)
     );
-    let store = &call.unscoped_app.store;
-    if let Err(error) = call.app.remarks.note(&**store, node.uuid, &text, call.app.clock.now()).await {
-        tracing::warn!(node_uuid = %node.uuid, error = %error.chain(), "cannot store that an agent was refused");
-    }
+    note(call, node, KIND, &text).await;
 }

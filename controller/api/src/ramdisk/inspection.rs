@@ -64,6 +64,7 @@ async fn receive(call: Call, body: Body, gate: &ReportGate) -> Reply {
     let Some(began) = expected_since(&node) else {
         let (node_uuid, state) = (node.uuid, node.provision_state.as_str());
         tracing::warn!(%node_uuid, state, "rejected an inventory: the node does not wait for one");
+        foreign_boot::remark(&call, &node).await;
         return Err(ApiError::not_found());
     };
     let contact = call.app.store.contact(node.uuid).await?;

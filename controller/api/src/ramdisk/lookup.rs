@@ -54,6 +54,7 @@ pub async fn lookup(call: Call) -> Reply {
     let node = find(&call, uuid, &addresses).await?;
     if !EXPECTED.contains(&node.provision_state) {
         tracing::warn!(node_uuid = %node.uuid, state = node.provision_state.as_str(), "rejected a lookup: no agent is expected in this state");
+        foreign_boot::remark(&call, &node).await;
         return Err(ApiError::not_found());
     }
 

@@ -35,6 +35,7 @@ impl AwaitedBoot {
         let addresses: Vec<Mac> = start.addresses.iter().filter_map(|address| address.parse().ok()).collect();
         let node = lookup::find(call, None, &addresses).await?;
         if !lookup::EXPECTED.contains(&node.provision_state) {
+            foreign_boot::remark(call, &node).await;
             return Err(ApiError::not_found());
         }
         let contact = call.app.store.contact(node.uuid).await?;
