@@ -7,6 +7,7 @@ use conductor::Settings;
 use conductor::decision::{Action, ActionError, Decision, Outcome, Snapshot};
 use conductor::stages::decide;
 use model::boot::Boot;
+use model::boot_medium::{HTTP_BOOT, VIRTUAL_MEDIA};
 use model::run::{Cursor, PersistentBoot};
 use model::{Contact, Node, PowerState, PowerTarget, ProvisionState, RunKind, Verb, Wait};
 use serde_json::json;
@@ -14,8 +15,12 @@ use std::time::Duration;
 use store::prelude::*;
 use tokio::time::sleep;
 
+fn set_way(node: &mut Node, boot_interface: &str) {
+    node.interfaces.insert("boot_interface".to_owned(), boot_interface.to_owned());
+}
+
 fn by_media(node: &mut Node) {
-    node.interfaces.insert("boot_interface".to_owned(), model::boot_medium::VIRTUAL_MEDIA.to_owned());
+    set_way(node, VIRTUAL_MEDIA);
 }
 
 /// A node that boots by virtual media, whose run stands here; no agent was heard.
@@ -133,17 +138,89 @@ fn a_bmc_that_reads_nothing_is_named() {
     let mut read = due.clone();
     read.contact.boot.as_mut().unwrap().medium_read_by = Some([192, 0, 2, 9].into());
     assert!(!matches!(decide(&read, &Settings::default()), Decision::Record(_)));
-    let overdue = Snapshot { now: at(1800), ..due };
+    let overdue = Snapshot { now: at(1800), ..due.clone() };
     assert!(changes(&overdue).node.last_error.unwrap().contains("Its BMC has read nothing"));
+
+    // An inspection waits for an inventory.
+    let mut inspects = due.clone();
+    let run = inspects.node.run.as_mut().unwrap();
+    (run.kind, run.cursor) = (RunKind::Inspect, Cursor::AwaitInventory);
+    inspects.node.provision_state = ProvisionState::InspectWait;
+    inspects.node.wait.as_mut().unwrap().reason = "the ramdisk to send the inventory".to_owned();
+    let says = changes(&inspects).node.last_error.unwrap();
+    assert!(says.contains("has read nothing of the boot medium in the 30 s since power-on"), "{says}");
+    let overdue = Snapshot { now: at(1800), ..inspects };
+    let says = changes(&overdue).node.last_error.unwrap();
+    assert!(says.contains("Its BMC has read nothing of the boot medium"), "{says}");
+
+    // A firmware takes longer until it has an address: it is named when the time is over.
+    let mut by_http = due;
+    set_way(&mut by_http.node, HTTP_BOOT);
+    assert!(!matches!(decide(&by_http, &Settings::default()), Decision::Record(_)));
+    let overdue = Snapshot { now: at(1800), ..by_http };
+    let says = changes(&overdue).node.last_error.unwrap();
+    assert!(
+        says.contains("Its firmware has not fetched the boot medium: it needs an address by DHCP"),
+        "{says}"
+    );
+}
+
+/// What is known of the boot stands behind Ironic's words.
+#[test]
+fn a_time_limit_says_that_the_medium_was_read() {
+    let overdue = |cursor: Cursor, way: &str| {
+        let mut waits = standing(cursor);
+        set_way(&mut waits.node, way);
+        waits.node.medium_inserted = true;
+        let reason = match waits.node.run.as_ref().unwrap().cursor {
+            Cursor::AwaitAgent => "the ramdisk to boot and its agent to send a heartbeat",
+            _ => "the ramdisk to send the inventory",
+        };
+        waits.node.wait = Some(Wait { reason: reason.to_owned(), since: NOW, deadline: Some(at(1800)) });
+        let boot = waits.contact.boot.as_mut().unwrap();
+        (boot.medium_read_by, boot.fetched_from) = match way {
+            HTTP_BOOT => (None, Some([192, 0, 2, 8].into())),
+            _ => (Some([192, 0, 2, 9].into()), None),
+        };
+        Snapshot { now: at(1800), ..waits }
+    };
+    let says = |snapshot: &Snapshot| changes(snapshot).node.last_error.unwrap();
+    for (way, read) in [
+        (VIRTUAL_MEDIA, "Its BMC at 192.0.2.9 has read the boot medium"),
+        (HTTP_BOOT, "Its firmware at 192.0.2.8 has fetched the boot medium"),
+    ] {
+        let text = says(&overdue(Cursor::AwaitAgent, way));
+        assert!(text.starts_with("Timeout reached while cleaning the node: no heartbeat"), "{text}");
+        assert!(text.contains(read) && text.contains("With Secure Boot") && !text.contains("TPM"), "{text}");
+        let mut inspects = overdue(Cursor::AwaitInventory, way);
+        inspects.node.run.as_mut().unwrap().kind = RunKind::Inspect;
+        inspects.node.provision_state = ProvisionState::InspectWait;
+        let text = says(&inspects);
+        assert!(text.starts_with("Timeout reached while inspecting the node: no inventory"), "{text}");
+        assert!(text.contains(read), "{text}");
+    }
+    let mut proves = overdue(Cursor::AwaitAgent, VIRTUAL_MEDIA);
+    proves.node.driver_info.insert("require_tpm".to_owned(), json!(true));
+    assert!(says(&proves).contains("The node's TPM has to prove the boot and has not"), "{}", says(&proves));
+    // An agent was accepted, and sent no heartbeat: the firmware is not to blame.
+    let mut silent = overdue(Cursor::AwaitAgent, VIRTUAL_MEDIA);
+    silent.contact.token = Some("t".to_owned());
+    assert!(says(&silent).contains("Please check if the ramdisk"), "{}", says(&silent));
 }
 
 /// The medium is out, and the node arrives.
 #[tokio::test(start_paused = true)]
 async fn wherever_the_controller_is_killed_the_medium_is_out_again() {
+    for way in [VIRTUAL_MEDIA, HTTP_BOOT] {
+        killed_after_each_action(way).await;
+    }
+}
+
+async fn killed_after_each_action(way: &str) {
     let mut inserted = 0;
     for kill_after in 1..14 {
         let world = World::new().await;
-        world.put(ProvisionState::Manageable, by_media).await;
+        world.put(ProvisionState::Manageable, |node| set_way(node, way)).await;
         let (_, task) = world.conductor(Settings::default());
         let before = world.actions().len();
         world.verb(Verb::Provide).await;
@@ -156,9 +233,12 @@ async fn wherever_the_controller_is_killed_the_medium_is_out_again() {
         sleep(Duration::from_secs(20)).await;
         let (_stop, _task) = world.conductor(Settings::default());
         let node = world.until_state(ProvisionState::Available).await;
-        assert!(!node.medium_inserted && !*world.medium.lock().unwrap(), "killed after {kill_after} actions");
+        assert!(
+            !node.medium_inserted && !*world.medium.lock().unwrap(),
+            "{way}: killed after {kill_after} actions"
+        );
         assert_eq!(node.power_state, Some(PowerState::Off));
         inserted += world.actions().iter().filter(|action| *action == "InsertMedium").count();
     }
-    assert!(inserted > 13, "killed in the middle of an insertion, it inserts again: {inserted}");
+    assert!(inserted > 13, "killed in the middle of an insertion, it inserts again: {way}, {inserted}");
 }

@@ -89,7 +89,7 @@ fn await_agent(view: &View) -> Decision {
     let wait = waiting_for_agent(view, reason, limit);
     if is_overdue(&wait, snapshot.now) {
         let doing = view.run.kind.doing();
-        let check = medium::never_read(view).unwrap_or_else(|| {
+        let check = medium::without_agent(view).unwrap_or_else(|| {
             format!("Please check if the ramdisk responsible for the {doing} is running on the node.")
         });
         let text = format!(

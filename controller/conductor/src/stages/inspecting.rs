@@ -43,7 +43,7 @@ pub(super) fn decide(view: &View) -> Decision {
         let text = format!(
             "Timeout reached while inspecting the node: no inventory within {} s of power-on. {}",
             limit.as_secs(),
-            medium::never_read(view).unwrap_or_else(|| {
+            medium::without_agent(view).unwrap_or_else(|| {
                 "Please check if the ramdisk responsible for the inspecting is running on the node."
                     .to_owned()
             }),

@@ -8,6 +8,7 @@ use super::wait::{is_due, sleep_on, unexpected, waiting};
 use crate::decision::{Action, Change, Decision, Outcome, Snapshot};
 use crate::settings::Settings;
 use model::boot_medium::{MediumKind, way};
+use model::boot_proof;
 use model::history::{EventKind, Severity};
 use model::request::event;
 use model::{Node, Wait};
@@ -131,8 +132,13 @@ pub(super) fn unread(view: &View, wait: &Wait) -> Option<Change> {
     Some(change)
 }
 
-/// What the time limit of a boot adds, if the BMC has read nothing at all.
-pub(super) fn never_read(view: &View) -> Option<String> {
+/// What the time limit of a boot adds, by what is known of its medium.
+pub(super) fn without_agent(view: &View) -> Option<String> {
+    never_read(view).or_else(|| was_read(view))
+}
+
+/// The BMC, or the firmware, has read nothing at all.
+fn never_read(view: &View) -> Option<String> {
     let boot = view.snapshot.contact.boot.as_ref()?;
     let what = match way_of(view)? {
         MediumKind::VirtualDrive if boot.medium_read_by.is_none() => {
@@ -144,6 +150,27 @@ pub(super) fn never_read(view: &View) -> Option<String> {
         _ => return None,
     };
     Some(format!("{what} has to reach boot HTTP (boot.address, boot.http_port)."))
+}
+
+/// The medium was read, and no agent has got a token.
+fn was_read(view: &View) -> Option<String> {
+    let (node, contact) = (&view.snapshot.node, &view.snapshot.contact);
+    let boot = contact.boot.as_ref().filter(|_| contact.token.is_none())?;
+    let (who, read, at) = match way_of(view)? {
+        MediumKind::VirtualDrive => ("Its BMC", "read", boot.medium_read_by?),
+        MediumKind::HttpBoot => ("Its firmware", "fetched", boot.fetched_from?),
+    };
+    let required = boot_proof::is_required(&node.driver_info, view.settings.require_tpm).unwrap_or(true);
+    let unproved = if required && contact.proof.is_none() {
+        " The node's TPM has to prove the boot and has not: a proof that was refused is in the history, too."
+    } else {
+        ""
+    };
+    Some(format!(
+        "{who} at {at} has {read} the boot medium, and no agent was accepted since. With Secure Boot a firmware refuses a program \
+         that is changed or that it does not know, and says so on the console. An agent that was refused is named in the node's \
+         history.{unproved}"
+    ))
 }
 
 fn unread_text(for_so_long: Duration) -> String {
