@@ -7,6 +7,7 @@ use certificate::{Certificate, EVIDENCE, Evidence, PowerOff, Signed, SigningKey}
 use conductor::decision::{Action, Change, Outcome};
 use conductor::stages::apply_outcome;
 use conductor::{CertificateIssuer, Previous, Settings};
+use model::boot_proof::BootProof;
 use model::{Node, ProvisionState};
 use room::{command, failed};
 use serde_json::{Value, json};
@@ -65,6 +66,17 @@ impl Scene {
 
     /// The same under a controller with these settings.
     fn ends_under(&self, settings: &Settings, evidence: &Evidence, result: Value) -> Change {
+        self.ends_after(None, settings, evidence, result)
+    }
+
+    /// The same, where the node's TPM has given this proof.
+    fn ends_after(
+        &self,
+        proof: Option<BootProof>,
+        settings: &Settings,
+        evidence: &Evidence,
+        result: Value,
+    ) -> Change {
         let status = match evidence.succeeded {
             true => command("c0", Status::Succeeded),
             false => failed("c0", "CleaningError", "a disk was left"),
@@ -72,6 +84,7 @@ impl Scene {
         let status = CommandStatus { command_result: Some(result), ..status };
         let mut contact = heard("boot-1");
         anneal(&mut contact).evidence_key = self.reported_key.clone();
+        contact.proof = proof.map(Box::new);
         let snapshot = snapshot(self.node.clone(), contact, NOW);
         let action = Action::AskCommand { command_id: "c0".into() };
         apply_outcome(&snapshot, &action, Outcome::Command(status), settings)
@@ -112,6 +125,37 @@ fn a_certificate_says_whether_the_node_was_seen_off() {
         let file: Signed = serde_json::from_str(&issued.file).unwrap();
         let certificate: Certificate = serde_json::from_str(&file.payload).unwrap();
         assert_eq!(certificate.run.power_off, Some(says));
+    }
+}
+
+/// A proof says something of the boot of this key alone.
+#[test]
+fn a_certificate_names_the_proof_of_the_boot_in_which_its_key_signed() {
+    let scene = Scene::new();
+    let issuer = CertificateIssuer::new(SigningKey::generate().unwrap().0, "c1");
+    let own = scene.reported_key.clone().unwrap();
+    let other = SigningKey::generate().unwrap().0.public().to_string();
+    for (key, boot_id, is_named) in
+        [(&own, "boot-1", true), (&other, "boot-1", false), (&own, "boot-0", false)]
+    {
+        let proof = BootProof {
+            at: NOW,
+            boot_id: boot_id.to_owned(),
+            endorsement_key: "000bee".to_owned(),
+            quote_sha256: "ab".repeat(32),
+            tls_certificate: "cd".repeat(32),
+            evidence_key: key.clone(),
+        };
+        let evidence = scene.evidence(true);
+        let mut result = json!({"clean_result": {"disks": evidence.disks}});
+        result[EVIDENCE] = scene.sign(&evidence).unwrap();
+        let change = scene.ends_after(Some(proof), &Settings::default(), &evidence, result);
+        let (node, proof) = (&change.node, *change.evidence.clone().unwrap());
+        let issued = issuer.certify(node, node.run.as_ref().unwrap(), 1, proof, Previous::default(), NOW);
+        let file: Signed = serde_json::from_str(&issued.file).unwrap();
+        let certificate: Certificate = serde_json::from_str(&file.payload).unwrap();
+        let named = certificate.boot_proof.map(|proof| (proof.quote_sha256, proof.endorsement_key));
+        assert_eq!(named, is_named.then(|| ("ab".repeat(32), "000bee".to_owned())), "{key} {boot_id}");
     }
 }
 
