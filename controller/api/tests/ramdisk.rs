@@ -349,7 +349,7 @@ async fn an_old_boot_medium_is_named_in_whatever_state_its_node_is() {
             api.store.forget_agent(node.uuid, Some(boot.clone()), None).await.unwrap();
             // Another remark of this minute hides none of them.
             let now = api.app.clock.now();
-            api.app.remarks.note(&*api.store, node.uuid, "another remark", now).await.unwrap();
+            api.app.remarks.note(&*api.store, node.uuid, "other", "another remark", now).await.unwrap();
             let named = async || {
                 let history = api.store.history(node.uuid).await.unwrap();
                 history.iter().filter(|event| event.text.contains("shows the nonce of another boot")).count()

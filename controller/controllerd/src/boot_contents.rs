@@ -155,7 +155,7 @@ impl BootContents {
     /// Put a remark of this kind into the node's history. That it cannot be stored is only logged.
     pub async fn remark(&self, node: &Node, kind: &'static str, text: &str) {
         let (store, at) = (&*self.store, self.clock.now());
-        if let Err(error) = self.remarks.note_kind(store, node.uuid, kind, text, at).await {
+        if let Err(error) = self.remarks.note(store, node.uuid, kind, text, at).await {
             tracing::error!(node_uuid = %node.uuid, error = %error.chain(), "cannot write the node's history");
         }
     }

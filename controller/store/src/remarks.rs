@@ -21,19 +21,11 @@ const TRIES: usize = 5;
 pub struct Remarks(Arc<Mutex<HashMap<(Uuid, &'static str), Timestamp>>>);
 
 impl Remarks {
-    /// Put `text` into the history of a node, unless that got a remark a moment ago.
+    /// Put `text` into the history of a node, unless that got a remark of this kind a moment ago.
     ///
     /// # Errors
     /// The store fails.
-    pub async fn note(&self, store: &dyn NodeStore, node: Uuid, text: &str, now: Timestamp) -> Result<()> {
-        self.note_kind(store, node, "", text, now).await
-    }
-
-    /// The same for a remark of a kind, each of which counts by itself.
-    ///
-    /// # Errors
-    /// The store fails.
-    pub async fn note_kind(
+    pub async fn note(
         &self,
         store: &dyn NodeStore,
         node: Uuid,
@@ -90,7 +82,7 @@ mod tests {
         let (store, remarks) = (MemoryStore::new(), Remarks::default());
         let node = Node::enrolled(Uuid::from_u128(7), "redfish", Timestamp(0));
         let note = async |kind, at: i64| {
-            remarks.note_kind(&store, Uuid::from_u128(7), kind, kind, Timestamp(at * 1_000_000)).await
+            remarks.note(&store, Uuid::from_u128(7), kind, kind, Timestamp(at * 1_000_000)).await
         };
         assert!(matches!(note("medium", 0).await, Err(StoreError::NotFound { .. })));
         store.create_node(node, Vec::new()).await.unwrap();

@@ -32,7 +32,7 @@ pub async fn check_proved(
 /// Put it into the history of the node, each kind once a minute.
 pub async fn remark(call: &Call, node: &Node, kind: &'static str, text: &str) {
     let (store, now) = (&call.unscoped_app.store, call.app.clock.now());
-    if let Err(error) = call.app.remarks.note_kind(&**store, node.uuid, kind, text, now).await {
+    if let Err(error) = call.app.remarks.note(&**store, node.uuid, kind, text, now).await {
         tracing::warn!(node_uuid = %node.uuid, error = %error.chain(), "cannot store that an agent was refused");
     }
 }
