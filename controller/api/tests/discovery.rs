@@ -250,7 +250,7 @@ async fn what_is_done_to_the_node_decides_too() {
     api.delete(&format!("/v1/nodes/{uuid}")).await.is(204);
     assert_eq!(shown(&api).await["state"], "rejected");
     assert_eq!(looks_up(&api, &nonce).await.is(200).body["anneal_discovery"]["verdict"], "rejected");
-    assert_eq!(boots(&api, MAC, START).await, Err(NotBooted::BootedBefore));
+    assert_eq!(boots(&api, MAC, START).await, Err(NotBooted::Rejected));
     api.delete(&format!("{PATH}/{id}")).await.is(204);
 }
 

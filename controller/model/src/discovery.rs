@@ -135,7 +135,9 @@ impl fmt::Display for NotBooted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Known => "a node has this MAC address",
-            Self::Rejected => "an operator rejected this machine",
+            Self::Rejected => {
+                "an operator rejected this machine or deleted its node; `anneal discovery forget` lets it boot again"
+            }
             Self::BootedBefore => "it was booted before; `anneal discovery forget` lets it boot again",
             Self::AnotherAddress => "another address fetched the boot script of this MAC address",
             Self::TooManyInAMinute => "discovery.per_minute machines were booted within a minute",
@@ -185,13 +187,24 @@ impl DiscoveredMachine {
     /// How far it is, given its node as it stands now. An operator who puts the node to work has approved it, and one who
     /// deletes it has rejected it.
     pub fn state_with(&self, node: Option<&Node>) -> DiscoveryState {
+        self.state_given(node.map(|node| node.provision_state))
+    }
+
+    fn state_given(&self, node: Option<ProvisionState>) -> DiscoveryState {
         match (self.state, node) {
             (DiscoveryState::Waiting, None) => DiscoveryState::Rejected,
-            (DiscoveryState::Waiting, Some(node)) if node.provision_state != ProvisionState::Enroll => {
+            (DiscoveryState::Waiting, Some(state)) if state != ProvisionState::Enroll => {
                 DiscoveryState::Approved
             }
             (state, _) => state,
         }
+    }
+
+    /// The machine with the state that [`Self::state_with`] gives it: what a store returns of a stored one, so that a machine
+    /// whose node was put to work or deleted neither counts as waiting nor waits.
+    #[must_use]
+    pub fn with_node_in(self, node: Option<ProvisionState>) -> Self {
+        Self { state: self.state_given(node), ..self }
     }
 
     fn waits(&self, now: Timestamp) -> bool {
@@ -321,8 +334,11 @@ mod tests {
         assert_eq!(waiting.state_with(Some(&node)), DiscoveryState::Approved);
         assert_eq!(waiting.state_with(None), DiscoveryState::Rejected);
         assert_eq!(booted(1, 0).state_with(None), DiscoveryState::Booted);
-        let approved = DiscoveredMachine { state: DiscoveryState::Approved, ..waiting };
+        let approved = DiscoveredMachine { state: DiscoveryState::Approved, ..waiting.clone() };
         assert_eq!(approved.state_with(None), DiscoveryState::Approved);
+        assert_eq!(waiting.clone().with_node_in(Some(ProvisionState::Enroll)), waiting);
+        assert_eq!(waiting.clone().with_node_in(Some(ProvisionState::Verifying)), approved);
+        assert_eq!(waiting.with_node_in(None).state, DiscoveryState::Rejected);
     }
 
     #[test]

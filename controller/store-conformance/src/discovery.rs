@@ -4,7 +4,7 @@ use super::samples::{
     assert_duplicate, assert_not_found, assert_stale, at, create, enrolled, event, new_node, new_port, rung,
 };
 use model::discovery::{DiscoveredMachine, DiscoveryLimits, DiscoveryState, NotBooted, UnknownBoot};
-use model::{Inventory, Node, ResourceKind};
+use model::{Inventory, Node, ProvisionState, ResourceKind};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -164,4 +164,47 @@ pub async fn an_operators_decision_is_written_with_its_node<S: Store>(store: Arc
     let unchanged = store.write_discovered(rejected, NodeChange::None, vec![]).await;
     assert_not_found(unchanged, Noun::DiscoveredMachine, machine.id);
     assert_ne!(booted(&*store, 1).await.id, machine.id);
+}
+
+pub async fn what_is_done_to_the_node_decides_about_its_machine<S: Store>(store: Arc<S>) {
+    const LIMITS: DiscoveryLimits =
+        DiscoveryLimits { wait: Duration::from_secs(3600), per_minute: 99, waiting: 2 };
+    let mut nodes = Vec::new();
+    for last in [1, 2] {
+        let machine = booted(&*store, last).await;
+        let (node, change) = new(&format!("node-{last}"), last);
+        let machine = store.write_discovered(waiting(&machine, node.uuid), change, vec![]).await.unwrap();
+        nodes.push((machine, store.node(node.uuid).await.unwrap()));
+    }
+    let refused = store.boot_unknown(boot(3, 9), LIMITS).await.unwrap();
+    assert_eq!(refused, Err(NotBooted::TooManyWait), "two wait for an operator");
+
+    let (managed, node) = nodes.remove(0);
+    let node = Node { provision_state: ProvisionState::Verifying, ..node };
+    let node = store.update_node(node, vec![], None).await.unwrap();
+    let approved = DiscoveredMachine { state: DiscoveryState::Approved, ..managed.clone() };
+    assert_eq!(store.discovered_machine(managed.id).await.unwrap(), approved);
+    assert!(
+        store.boot_unknown(boot(3, 9), LIMITS).await.unwrap().is_ok(),
+        "the one that is managed waits no more"
+    );
+    assert_eq!(store.boot_unknown(boot(4, 9), LIMITS).await.unwrap(), Err(NotBooted::TooManyWait));
+
+    let (deleted, gone) = nodes.remove(0);
+    store.delete_node(gone.uuid, gone.version, vec![]).await.unwrap();
+    let rejected = DiscoveredMachine { state: DiscoveryState::Rejected, ..deleted };
+    assert_eq!(store.discovered_machine(rejected.id).await.unwrap(), rejected);
+    assert_eq!(store.boot_unknown(boot(2, 9), LIMITS).await.unwrap(), Err(NotBooted::Rejected));
+    assert!(
+        store.boot_unknown(boot(4, 9), LIMITS).await.unwrap().is_ok(),
+        "the one without a node waits no more"
+    );
+    let machines = store.discovered_machines().await.unwrap();
+    assert_eq!(machines[..2], [approved, rejected], "a list says the same");
+
+    // Verification failed: an operator has to decide again.
+    let node = Node { provision_state: ProvisionState::Enroll, ..node };
+    store.update_node(node, vec![], None).await.unwrap();
+    assert_eq!(store.discovered_machine(managed.id).await.unwrap(), managed);
+    assert_eq!(store.boot_unknown(boot(5, 9), LIMITS).await.unwrap(), Err(NotBooted::TooManyWait));
 }

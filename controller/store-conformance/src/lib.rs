@@ -131,6 +131,7 @@ async fn check_what_belongs_to_them<S: Store + 'static>(make: impl AsyncFn() -> 
         discovery::of_many_unknown_machines_at_once_few_are_booted,
         discovery::a_machine_becomes_a_node_whole_or_not_at_all,
         discovery::an_operators_decision_is_written_with_its_node,
+        discovery::what_is_done_to_the_node_decides_about_its_machine,
         webhooks::one_controller_delivers_a_webhook,
         webhooks::of_two_at_once_one_gets_the_webhook,
         webhooks::dead_letters_are_kept_until_they_are_taken_away,

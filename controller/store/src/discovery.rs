@@ -34,7 +34,8 @@ pub struct NewNode {
     pub ports: Vec<Resource>,
 }
 
-/// Machines that were booted although no node is known for them.
+/// Machines that were booted although no node is known for them. All that is read or counted of a machine has the state that
+/// its node gives it at that moment ([`DiscoveredMachine::with_node_in`]).
 #[async_trait]
 pub trait DiscoveryStore: Send + Sync {
     /// All of them, ordered by when they were booted, then by id.

@@ -6,7 +6,7 @@ use crate::database::Client;
 use crate::document::{cell, decode, encode};
 use crate::failure::failed;
 use model::discovery::{DiscoveredMachine, DiscoveryLimits, NotBooted, UnknownBoot, machine_to_boot};
-use model::{Event, Resource};
+use model::{Event, ProvisionState, Resource};
 use store::{Noun, ResourceWrite, Result, StoreError, Unique, UnknownBootGrant};
 use stored_secrets::DatabaseKey;
 use tokio_postgres::Row;
@@ -22,17 +22,32 @@ pub enum Prepared {
     Delete(Uuid, u64),
 }
 
+/// Machines, with the provision state of the node of each that has one.
+macro_rules! machines {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, doc, (SELECT provision_state FROM node WHERE uuid = (machine.doc::json ->> 'node')::uuid)
+                 FROM discovered_machine AS machine ",
+            $rest
+        )
+    };
+}
+const ALL: &str = machines!("ORDER BY booted_at, id");
+const BY_ID: &str = machines!("WHERE id = $1");
+
+/// A row of [`machines`]: the machine as it stands with its node.
 fn of_row(row: &Row) -> Result<DiscoveredMachine> {
-    decode(TABLE, cell::<Uuid>(row, 0)?, cell(row, 1)?)
+    let machine: DiscoveredMachine = decode(TABLE, cell::<Uuid>(row, 0)?, cell(row, 1)?)?;
+    Ok(machine.with_node_in(cell::<Option<&str>>(row, 2)?.and_then(ProvisionState::parse)))
 }
 
 pub async fn all(client: &Client) -> Result<Vec<DiscoveredMachine>> {
-    let found = rows(client, "SELECT id, doc FROM discovered_machine ORDER BY booted_at, id", &[]).await;
+    let found = rows(client, ALL, &[]).await;
     found.map_err(failed("reading discovered machines"))?.iter().map(of_row).collect()
 }
 
 pub async fn by_id(client: &Client, id: Uuid) -> Result<DiscoveredMachine> {
-    let found = rows(client, "SELECT id, doc FROM discovered_machine WHERE id = $1", &[&id]).await;
+    let found = rows(client, BY_ID, &[&id]).await;
     let found = found.map_err(failed(format_args!("reading discovered machine {id}")))?;
     found.first().map_or_else(|| Err(StoreError::not_found(Noun::DiscoveredMachine, id)), of_row)
 }
@@ -47,7 +62,7 @@ pub async fn boot(change: &Change, boot: &UnknownBoot, limits: &DiscoveryLimits)
     if is_port(change, &boot.mac.to_string()).await? {
         return Ok(Err(NotBooted::Known));
     }
-    let found = change.query("SELECT id, doc FROM discovered_machine ORDER BY booted_at, id", &[]).await;
+    let found = change.query(ALL, &[]).await;
     let found = found.map_err(failed("reading discovered machines"))?;
     let mut known = Vec::with_capacity(found.len());
     for row in &found {
@@ -125,8 +140,8 @@ pub async fn put(change: &Change, machine: &DiscoveredMachine) -> Result<()> {
 
 /// No other transaction writes it until the end of this one; it must still have this version.
 async fn lock(change: &Change, id: Uuid, version: u64) -> Result<()> {
-    let row =
-        change.query_opt("SELECT id, doc FROM discovered_machine WHERE id = $1 FOR UPDATE", &[&id]).await;
+    const LOCK: &str = concat!(machines!("WHERE id = $1"), " FOR UPDATE OF machine");
+    let row = change.query_opt(LOCK, &[&id]).await;
     let row = row.map_err(failed(format_args!("reading discovered machine {id}")))?;
     let row = row.ok_or_else(|| StoreError::not_found(Noun::DiscoveredMachine, id))?;
     if of_row(&row)?.version == version { Ok(()) } else { Err(StoreError::Stale(id)) }

@@ -1,23 +1,52 @@
 //! Machines that no node is known for.
 
 use super::resource;
-use crate::document::{encode, failed, select};
-use model::ResourceKind;
+use crate::document::{decode, encode, failed};
 use model::discovery::{DiscoveredMachine, DiscoveryLimits, NotBooted, UnknownBoot, machine_to_boot};
-use rusqlite::{Connection, params};
+use model::{ProvisionState, ResourceKind};
+use rusqlite::{Connection, Params, Row, params};
 use store::{Noun, Result, StoreError, Unique, UnknownBootGrant};
 use uuid::Uuid;
 
 const TABLE: &str = "discovered_machine";
 
+/// Machines, with the provision state of the node of each that has one.
+macro_rules! machines {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, doc, (SELECT provision_state FROM node_list WHERE uuid = json_extract(doc, '$.node'))
+                 FROM discovered_machine ",
+            $rest
+        )
+    };
+}
+
 pub fn all(connection: &Connection) -> Result<Vec<DiscoveredMachine>> {
-    select(connection, TABLE, "SELECT id, doc FROM discovered_machine ORDER BY booted_at, id", [])
+    read(connection, machines!("ORDER BY booted_at, id"), [])
 }
 
 pub fn by_id(connection: &Connection, id: Uuid) -> Result<DiscoveredMachine> {
-    let sql = "SELECT id, doc FROM discovered_machine WHERE id = ?1";
-    let found = select(connection, TABLE, sql, [id.to_string()])?.pop();
+    let found = read(connection, machines!("WHERE id = ?1"), [id.to_string()])?.pop();
     found.ok_or_else(|| StoreError::not_found(Noun::DiscoveredMachine, id))
+}
+
+/// The machines of a query by [`machines`].
+fn read(connection: &Connection, sql: &str, params: impl Params) -> Result<Vec<DiscoveredMachine>> {
+    let read = || -> rusqlite::Result<Vec<Result<DiscoveredMachine>>> {
+        let mut statement = connection.prepare_cached(sql)?;
+        let row = |row: &Row<'_>| {
+            let node: Option<String> = row.get(2)?;
+            Ok(of_row(row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_bytes()?, node.as_deref()))
+        };
+        statement.query_map(params, row)?.collect()
+    };
+    read().map_err(failed(format_args!("reading {TABLE}")))?.into_iter().collect()
+}
+
+/// A machine as it stands with its node, which is in this provision state.
+fn of_row(id: &str, doc: &[u8], node: Option<&str>) -> Result<DiscoveredMachine> {
+    let machine: DiscoveredMachine = decode(TABLE, id, doc)?;
+    Ok(machine.with_node_in(node.and_then(ProvisionState::parse)))
 }
 
 /// Decide about the boot of an unknown MAC address.

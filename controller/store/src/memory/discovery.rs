@@ -19,6 +19,12 @@ impl State {
         if stored.version == version { Ok(stored) } else { Err(StoreError::Stale(id)) }
     }
 
+    /// A machine as it stands with its node.
+    fn with_node(&self, machine: &DiscoveredMachine) -> DiscoveredMachine {
+        let node = machine.node.and_then(|node| self.nodes.get(&node));
+        machine.clone().with_node_in(node.map(|row| row.node.provision_state))
+    }
+
     /// What becomes of the node; whom the bell rings for.
     fn change_node(
         &mut self,
@@ -57,13 +63,15 @@ impl State {
 #[async_trait]
 impl DiscoveryStore for MemoryStore {
     async fn discovered_machines(&self) -> Result<Vec<DiscoveredMachine>> {
-        let mut machines: Vec<_> = self.state().machines.values().cloned().collect();
+        let state = self.state();
+        let mut machines: Vec<_> = state.machines.values().map(|machine| state.with_node(machine)).collect();
         machines.sort_by_key(|machine| (machine.booted_at, machine.id));
         Ok(machines)
     }
 
     async fn discovered_machine(&self, id: Uuid) -> Result<DiscoveredMachine> {
-        let found = self.state().machines.get(&id).cloned();
+        let state = self.state();
+        let found = state.machines.get(&id).map(|machine| state.with_node(machine));
         found.ok_or_else(|| StoreError::not_found(Noun::DiscoveredMachine, id))
     }
 
@@ -73,7 +81,7 @@ impl DiscoveryStore for MemoryStore {
             return Ok(Err(model::discovery::NotBooted::Known));
         }
         state.machines.retain(|_, machine| !machine.is_over(boot.at));
-        let known: Vec<_> = state.machines.values().cloned().collect();
+        let known: Vec<_> = state.machines.values().map(|machine| state.with_node(machine)).collect();
         Ok(machine_to_boot(&known, &boot, &limits).map(|machine| {
             let nonce = machine.nonce.clone();
             state.machines.insert(machine.id, machine);
