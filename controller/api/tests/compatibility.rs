@@ -32,7 +32,9 @@ on; nothing is rebooted for them. `bios` shows what the BMC reports now, `firmwa
 itself fetches the image of `vmedia`, from the URL that is given. A request that reaches for the hardware is refused (409)
 while a conductor works on the node.
 
-A `network_data` may have services of type `ntp` next to `dns`, which Ironic refuses ([booting](boot.md#the-time)).
+A `network_data` may have services of type `ntp` next to `dns`, which Ironic refuses ([booting](boot.md#the-time)). The `bond_mode`
+of LACP may be `802.3ad` or `802.1ad`: Ironic up to 25.0, except 24.1.3 and later ones of that line, takes only the second, which is a
+mistake of its schema, and later ones only the first. It is stored and shown as it was given.
 
 Kept are also these fields: of a node `network_data`, `instance_name`, `conductor_group`, `shard` and the
 interfaces of which a driver has one implementation that does nothing (`console`, `network`, `storage`); of a port

@@ -20,6 +20,8 @@ const DEFAULT_MTU: u16 = 1500;
 const IPV6_MTU: u16 = 1280;
 /// VLANs that can be used (IEEE 802.1Q).
 const VLANS: std::ops::RangeInclusive<u16> = 1..=4094;
+/// What Ironic before 26.0 (and before 24.1.3) calls LACP, which is 802.3ad: it accepts no other name.
+const OLD_NAME_OF_LACP: &str = "802.1ad";
 /// How often the links of a bond are looked at where nothing says so, in milliseconds; and the least often.
 const MIIMON_MS: u32 = 100;
 const MIIMON_MOST_MS: u32 = 10_000;
@@ -168,7 +170,10 @@ fn bond(link: &Value, data: &Value) -> Result<StaticInterface, String> {
     let miimon_ms = miimon_ms.filter(|ms| (1..=MIIMON_MOST_MS).contains(ms));
     let miimon_ms = miimon_ms
         .ok_or_else(|| format!("{miimon} is no bond_miimon of the ramdisk (1 to {MIIMON_MOST_MS} ms)"))?;
-    let mode = named::<BondMode>(link, "bond_mode")?.ok_or("'bond_mode' is missing")?;
+    let mode = match &link["bond_mode"] {
+        name if name == OLD_NAME_OF_LACP => BondMode::Lacp,
+        _ => named::<BondMode>(link, "bond_mode")?.ok_or("'bond_mode' is missing")?,
+    };
     let hash_policy = named::<HashPolicy>(link, "bond_xmit_hash_policy")?;
     Ok(StaticInterface {
         mac: mac(link, "ethernet_mac_address")?,

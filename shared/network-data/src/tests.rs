@@ -1,4 +1,5 @@
 use super::*;
+use agent_protocol::boot_medium::BondMode;
 use serde_json::json;
 
 fn data() -> Value {
@@ -91,6 +92,18 @@ fn three_servers_of_a_kind_are_asked_at_most() {
     assert_eq!(last(&network.ntp), ["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
 }
 
+/// Ironic before 26.0 accepts only the wrong name.
+#[test]
+fn lacp_has_two_names() {
+    for name in ["802.3ad", "802.1ad"] {
+        let mut data = layered();
+        data["links"][1]["bond_mode"] = json!(name);
+        let network = static_network(&data).expect(name).expect("a network");
+        let bonds: Vec<_> = network.interfaces.iter().filter_map(|one| one.bond.as_ref()).collect();
+        assert_eq!(bonds.iter().map(|bond| bond.mode).collect::<Vec<_>>(), [BondMode::Lacp], "{name}");
+    }
+}
+
 fn says(sound: &Value, cases: &[(&str, Value, &str)]) {
     for (pointer, value, says) in cases {
         let mut data = sound.clone();
@@ -143,7 +156,7 @@ fn bonds_and_vlans_that_cannot_be_made_are_refused_by_name() {
                 "two links are VLAN 7 of 'b'",
             ),
             ("/links/4/id", json!("m"), "two links have the id 'm'"),
-            ("/links/1/bond_mode", json!("802.1ad"), "\"802.1ad\" is no bond_mode"),
+            ("/links/1/bond_mode", json!("802.1q"), "\"802.1q\" is no bond_mode"),
             ("/links/1/bond_mode", Value::Null, "'bond_mode' is missing"),
             ("/links/1/bond_miimon", json!(0), "0 is no bond_miimon"),
             ("/links/1/bond_xmit_hash_policy", json!("layer7"), "\"layer7\" is no bond_xmit_hash_policy"),

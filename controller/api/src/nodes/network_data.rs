@@ -6,8 +6,17 @@ use mac::Mac;
 use serde_json::Value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-const BOND_MODES: [&str; 7] =
-    ["802.3ad", "balance-rr", "active-backup", "balance-xor", "broadcast", "balance-tlb", "balance-alb"];
+/// "802.1ad" is what Ironic before 26.0 calls LACP: nodes that were taken over from one have it.
+const BOND_MODES: [&str; 8] = [
+    "802.3ad",
+    "802.1ad",
+    "balance-rr",
+    "active-backup",
+    "balance-xor",
+    "broadcast",
+    "balance-tlb",
+    "balance-alb",
+];
 
 /// `Err` says what is wrong. An empty object is none, and right.
 pub fn check(data: &Value) -> Result<(), String> {
@@ -163,6 +172,9 @@ mod tests {
     fn what_instances_are_given() {
         assert_eq!(check(&sound()), Ok(()));
         assert_eq!(check(&json!({})), Ok(()));
+        let mut of_an_old_ironic = sound();
+        of_an_old_ironic["links"][1]["bond_mode"] = json!("802.1ad");
+        assert_eq!(check(&of_an_old_ironic), Ok(()));
         for (pointer, value, says) in [
             ("/links", json!({}), "links"),
             ("/links/0/type", json!("wifi"), "'wifi' is not a valid type"),
