@@ -1,7 +1,7 @@
 //! Whole handshakes of both protocol versions, in memory.
 
 use pinned_tls::{Accept, Pin, client_config};
-use rcgen::{CertificateParams, KeyPair};
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConnection, ServerConfig, ServerConnection, SupportedProtocolVersion};
@@ -15,8 +15,14 @@ struct Identity {
 impl Identity {
     /// A certificate for a name that no client asks for.
     fn new() -> Self {
+        Self::valid(1975, 4096)
+    }
+
+    /// The same, valid from the beginning of one year to that of another.
+    fn valid(from: i32, until: i32) -> Self {
         let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap();
-        let params = CertificateParams::new(vec!["another.example".to_owned()]).unwrap();
+        let mut params = CertificateParams::new(vec!["another.example".to_owned()]).unwrap();
+        (params.not_before, params.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(until, 1, 1));
         Self { certificate: params.self_signed(&key).unwrap().der().clone(), key }
     }
 
@@ -85,6 +91,26 @@ fn only_the_pinned_certificate_is_accepted() {
         for none in [either(&[Pin::of_der(b"abc"), Pin::of_der(b"abd")]), either(&[])] {
             let refused = handshake(shows(&ours), none).unwrap_err();
             assert!(refused.contains("which is none of the"), "{refused}");
+        }
+    }
+}
+
+/// The clock of a machine that was off for long may be wrong by years, either way.
+#[test]
+fn a_pinned_certificate_is_accepted_whatever_the_clock_says() {
+    let (expired, not_yet_valid) = (Identity::valid(1975, 2000), Identity::valid(3000, 4096));
+    for version in rustls::ALL_VERSIONS {
+        for (ours, other) in [(&expired, &not_yet_valid), (&not_yet_valid, &expired)] {
+            let shows = || server(ours, ours, version);
+            assert_eq!(handshake(shows(), Accept::Only(ours.pin())), Ok(()));
+            assert_eq!(handshake(shows(), Accept::OneOf(vec![other.pin(), ours.pin()])), Ok(()));
+            let (shown, pinned) = (ours.pin(), other.pin());
+            assert_eq!(
+                handshake(shows(), Accept::Only(pinned)),
+                Err(format!(
+                    "unexpected error: the agent presented certificate {shown}, but {pinned} is pinned"
+                ))
+            );
         }
     }
 }
