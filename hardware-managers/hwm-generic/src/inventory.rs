@@ -19,7 +19,7 @@ pub fn patch(roots: &Roots, disks: &[Disk]) -> InventoryPatch {
         ("bmc", json!(bmc)),
         ("tpm", json!(tpm::tpms(sys))),
         ("pci_devices", json!(pci::devices(sys))),
-        ("missing_firmware", json!(missing_firmware::missing(roots))),
+        ("missing_firmware", json!(missing_firmware::missing(roots).devices)),
     ] {
         if !found.is_null() && found.as_array().is_none_or(|list| !list.is_empty()) {
             extra.insert(name.to_owned(), found);

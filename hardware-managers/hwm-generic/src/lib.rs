@@ -213,7 +213,7 @@ impl GenericHardwareManager {
         Ok((probes, plan))
     }
 
-    /// The storage controllers of the machine without a driver or its firmware; none where the agent was given its disks one by one.
+    /// The storage controllers of the machine that have, or may have, no driver or no firmware for it; none where the agent was given its disks one by one.
     fn driverless(&self, settings: &Settings) -> Driverless {
         if self.filter != Filter::All {
             return Driverless::default();

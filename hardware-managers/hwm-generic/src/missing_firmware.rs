@@ -3,8 +3,8 @@
 
 use crate::sysfs::text;
 use block::Roots;
+use block::kernel_log::Kept;
 use serde::Serialize;
-use std::io::ErrorKind;
 
 /// A device that lacks firmware.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -21,14 +21,26 @@ pub struct MissingFirmware {
     pub firmware: Vec<String>,
 }
 
-/// The devices of this machine that lack firmware, in the order of their requests; none where the kernel's log cannot be read.
-pub(crate) fn missing(roots: &Roots) -> Vec<MissingFirmware> {
+/// What the kernel's log says of firmware.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// The devices that lack some, in the order of their requests.
+    pub(crate) devices: Vec<MissingFirmware>,
+    /// Why others may lack some of which the log does not say so.
+    pub(crate) unknown: Option<String>,
+}
+
+/// The devices of this machine that lack firmware, as far as the kernel's log says.
+pub(crate) fn missing(roots: &Roots) -> Missing {
     let mut log = Vec::new();
-    let read = block::kernel_log::read(&roots.dev.join("kmsg"), |record| log.extend_from_slice(record));
-    if let Err(error) = read
-        && error.kind() != ErrorKind::NotFound
-    {
-        tracing::warn!(%error, "the kernel's log cannot be read: which devices lack firmware is not known");
+    let kmsg = roots.dev.join("kmsg");
+    let unknown = match block::kernel_log::read(&kmsg, |record| log.extend_from_slice(record)) {
+        Ok(Kept::Whole) => None,
+        Ok(Kept::Part) => Some("the kernel's log has lost its oldest messages".to_owned()),
+        Err(error) => Some(format!("the kernel's log {} cannot be read: {error}", kmsg.display())),
+    };
+    if let Some(why) = &unknown {
+        tracing::warn!("which devices lack firmware is not fully known: {why}");
     }
     let found = lacking(&String::from_utf8_lossy(&log));
     let with_modalias = |device: Lacking| MissingFirmware {
@@ -39,7 +51,7 @@ pub(crate) fn missing(roots: &Roots) -> Vec<MissingFirmware> {
         driver: device.driver,
         firmware: device.files,
     };
-    found.into_iter().map(with_modalias).collect()
+    Missing { devices: found.into_iter().map(with_modalias).collect(), unknown }
 }
 
 /// What the kernel's log says of a device.
@@ -187,15 +199,21 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let at = |path: &str| root.path().join(path);
         let roots = Roots { sys: at("sys"), proc: at("proc"), dev: at("dev") };
-        assert_eq!(missing(&roots), [], "without a log nothing is known");
+        let without_log = missing(&roots);
+        assert_eq!(without_log.devices, [], "without a log nothing is known");
+        assert!(without_log.unknown.unwrap().contains("dev/kmsg cannot be read"));
         std::fs::create_dir_all(at("sys/bus/pci/devices/0000:00:1d.0")).unwrap();
         std::fs::create_dir_all(at("dev")).unwrap();
         std::fs::write(at("dev/kmsg"), WITHOUT).unwrap();
-        assert_eq!(missing(&roots)[0].modalias, None);
+        let part = missing(&roots);
+        assert_eq!(part.devices[0].modalias, None);
+        assert_eq!(part.unknown.as_deref(), Some("the kernel's log has lost its oldest messages"));
+        std::fs::write(at("dev/kmsg"), format!("6,0,0,-;Linux version\n{WITHOUT}")).unwrap();
+        assert_eq!(missing(&roots), Missing { unknown: None, ..part });
         std::fs::write(at("sys/bus/pci/devices/0000:00:1d.0/modalias"), "pci:v00008086d00001209sv1\n")
             .unwrap();
         assert_eq!(
-            serde_json::to_value(missing(&roots)).unwrap(),
+            serde_json::to_value(missing(&roots).devices).unwrap(),
             serde_json::json!([{"address": "0000:00:1d.0", "modalias": "pci:v00008086d00001209sv1", "driver": "e100",
                                 "firmware": ["e100/d102e_ucode.bin"]}])
         );

@@ -2,7 +2,7 @@
 
 use crate::sysfs::{link, names, number, text};
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A PCI function. Ids are as the kernel writes them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,13 +32,27 @@ pub struct PciDevice {
     /// Whether its driver has made a SCSI host of it.
     #[serde(skip)]
     pub has_scsi_host: bool,
+    /// Whether its driver has made anything of it that can have disks: a host of whatever kind, a disk, or a bus of its own.
+    #[serde(skip)]
+    pub has_host_or_disk: bool,
 }
+
+/// Classes of sysfs with what a storage driver makes of a function. Behind Intel's VMD it is another PCI bus.
+const MADE_BY_STORAGE_DRIVERS: [&str; 5] = ["scsi_host", "nvme", "mmc_host", "block", "pci_bus"];
 
 /// All functions by address. A function that is being removed and no longer reports its identity is left out.
 pub fn devices(sys: &Path) -> Vec<PciDevice> {
     let bus = sys.join("bus/pci/devices");
+    let made = MADE_BY_STORAGE_DRIVERS.map(|class| sys.join("class").join(class));
+    let made: Vec<PathBuf> = made
+        .iter()
+        .flat_map(|class| names(class).into_iter().map(|name| class.join(name)))
+        .filter_map(|entry| entry.canonicalize().ok())
+        .collect();
     let device = |address: String| {
         let function = bus.join(&address);
+        let place = function.canonicalize().ok()?;
+        let has_scsi_host = names(&function).iter().any(|name| is_scsi_host(name));
         let class = text(&function.join("class"))?;
         Some(PciDevice {
             vendor: text(&function.join("vendor"))?,
@@ -50,7 +64,8 @@ pub fn devices(sys: &Path) -> Vec<PciDevice> {
             numa_node: number(&function.join("numa_node")),
             driver: link(&function.join("driver")),
             modalias: text(&function.join("modalias")),
-            has_scsi_host: names(&function).iter().any(|name| is_scsi_host(name)),
+            has_scsi_host,
+            has_host_or_disk: has_scsi_host || made.iter().any(|entry| entry.starts_with(&place)),
             address,
         })
     };

@@ -1,7 +1,7 @@
 //! Storage controllers that the kernel has no driver for, or whose driver lacks their firmware. Their disks are not seen, so an erase of
 //! "all disks" would leave them as they are.
 
-use crate::missing_firmware::MissingFirmware;
+use crate::missing_firmware::{Missing, MissingFirmware};
 use crate::pci::PciDevice;
 use agent_protocol::record::IgnoredController;
 use hwm_sdk::StepError;
@@ -41,17 +41,18 @@ pub(crate) struct Driverless {
 }
 
 /// The storage controllers among `functions` that have no driver, or whose driver lacks firmware and has made no SCSI host of them. (One
-/// that has made a host got along without, for example with what the card keeps in flash.) A controller is ignored only if both its
+/// that has made a host got along without, for example with what the card keeps in flash.) Where the kernel's log does not report all
+/// requests, one whose driver has made nothing of it counts as if it lacked firmware. A controller is ignored only if both its
 /// address and its ids are those of an entry: another card in the same slot is another controller.
 pub(crate) fn driverless(
     functions: &[PciDevice],
-    missing: &[MissingFirmware],
+    missing: &Missing,
     ignored: &[IgnoredController],
 ) -> Driverless {
     let mut found = Driverless::default();
     for function in functions.iter().filter(|function| is_storage(function)) {
-        let lacks = missing.iter().find(|device| device.address == function.address);
-        let Some(problem) = problem(function, lacks) else { continue };
+        let lacks = missing.devices.iter().find(|device| device.address == function.address);
+        let Some(problem) = problem(function, lacks, missing.unknown.as_deref()) else { continue };
         let ids = ids(function);
         let entry = ignored.iter().find(|entry| entry.address == function.address && entry.ids == ids);
         match entry {
@@ -65,8 +66,9 @@ pub(crate) fn driverless(
     found
 }
 
-/// Why the disks behind a function are not seen, and what helps. `lacks`: the firmware that its driver asked for and did not get.
-fn problem(function: &PciDevice, lacks: Option<&MissingFirmware>) -> Option<String> {
+/// Why the disks behind a function are not seen, and what helps. `lacks`: the firmware that its driver asked for and did not get;
+/// `unknown`: why it may have asked for some all the same.
+fn problem(function: &PciDevice, lacks: Option<&MissingFirmware>, unknown: Option<&str>) -> Option<String> {
     let request = |lacks: &MissingFirmware| {
         let files = lacks.firmware.join(", ");
         format!("its disks are not seen ({} asked for {files}); send it ([boot] firmware_dir)", lacks.driver)
@@ -81,6 +83,12 @@ fn problem(function: &PciDevice, lacks: Option<&MissingFirmware>) -> Option<Stri
         (true, Some(lacks)) if !function.has_scsi_host => {
             Some(format!("lacks its firmware, so {}", request(lacks)))
         }
+        (true, None) if !function.has_host_or_disk => unknown.map(|why| {
+            format!(
+                "has a driver that made neither a host nor a disk of it, and this agent cannot know whether it lacks its firmware: \
+                 {why}; boot the ramdisk again"
+            )
+        }),
         (true, _) => None,
     }
 }
@@ -147,16 +155,23 @@ mod tests {
             driver: driver.map(str::to_owned),
             modalias: None,
             has_scsi_host: false,
+            has_host_or_disk: false,
         }
     }
 
-    fn lacking(address: &str) -> MissingFirmware {
-        MissingFirmware {
+    /// A log that reports all requests.
+    fn none() -> Missing {
+        Missing::default()
+    }
+
+    fn lacking(address: &str) -> Missing {
+        let device = MissingFirmware {
             address: address.to_owned(),
             modalias: None,
             driver: "qla2xxx".to_owned(),
             firmware: vec!["ql2500_fw.bin".to_owned()],
-        }
+        };
+        Missing { devices: vec![device], unknown: None }
     }
 
     #[test]
@@ -176,7 +191,7 @@ mod tests {
             ("0x0c0330", "8086:a12f", None, false),
             ("0x080600", "8086:2f28", None, false),
         ] {
-            let found = driverless(&[function("0000:3b:00.0", class, ids, driver)], &[], &[]);
+            let found = driverless(&[function("0000:3b:00.0", class, ids, driver)], &none(), &[]);
             assert_eq!(found.unknown.len(), usize::from(counts), "{class} {ids} {driver:?}");
             for text in found.unknown {
                 assert!(text.contains("0000:3b:00.0") && text.contains(&ids.to_lowercase()), "{text}");
@@ -189,7 +204,7 @@ mod tests {
         let (place, ids) = ("0000:af:00.0", "1077:2532");
         let unknown = |driver, host| {
             let function = PciDevice { has_scsi_host: host, ..function(place, "0x0c0400", ids, driver) };
-            driverless(&[function], &[lacking(place)], &[]).unknown
+            driverless(&[function], &lacking(place), &[]).unknown
         };
         for driver in [None, Some("qla2xxx"), Some("vfio-pci")] {
             let [text] = &unknown(driver, false)[..] else { panic!("{driver:?}") };
@@ -200,26 +215,44 @@ mod tests {
         }
         assert_eq!(unknown(Some("qla2xxx"), true), Vec::<String>::new(), "the card has its own");
         let bound = [function(place, "0x0c0400", ids, Some("qla2xxx"))];
-        assert_eq!(
-            driverless(&bound, &[lacking("0000:af:00.1")], &[]),
-            Driverless::default(),
-            "another one's"
-        );
+        assert_eq!(driverless(&bound, &lacking("0000:af:00.1"), &[]), Driverless::default(), "another one's");
         let nic = [function(place, "0x020000", ids, Some("bnx2x"))];
-        assert_eq!(driverless(&nic, &[lacking(place)], &[]), Driverless::default(), "a network card");
+        assert_eq!(driverless(&nic, &lacking(place), &[]), Driverless::default(), "a network card");
         let entry = json!([{"address": place, "ids": ids, "reason": "no cables"}]);
         let list = ignored(&entry).unwrap();
         assert_eq!(
-            driverless(&bound, &[lacking(place)], &list),
+            driverless(&bound, &lacking(place), &list),
             Driverless { ignored: list, unknown: Vec::new() }
         );
+    }
+
+    #[test]
+    fn where_the_log_is_not_whole_a_function_of_which_nothing_was_made_may_lack_firmware() {
+        let (place, ids) = ("0000:af:00.0", "1077:2532");
+        let part = Missing { unknown: Some("the log is gone".to_owned()), ..Missing::default() };
+        let unknown = |class, driver, made| {
+            let function = PciDevice { has_host_or_disk: made, ..function(place, class, ids, driver) };
+            driverless(&[function], &part, &[]).unknown
+        };
+        let [text] = &unknown("0x0c0400", Some("qla2xxx"), false)[..] else { panic!("it is named") };
+        for word in [place, ids, "cannot know whether it lacks its firmware: the log is gone"] {
+            assert!(text.contains(word), "{text}");
+        }
+        assert_eq!(unknown("0x0c0400", Some("qla2xxx"), true), Vec::<String>::new(), "it has a host");
+        assert_eq!(unknown("0x020000", Some("bnx2x"), false), Vec::<String>::new(), "a network card");
+        let [text] = &unknown("0x0c0400", None, false)[..] else { panic!("it is named") };
+        assert!(text.contains("has no driver"), "{text}");
+        let bound = [function(place, "0x0c0400", ids, Some("qla2xxx"))];
+        assert_eq!(driverless(&bound, &none(), &[]), Driverless::default(), "the log reports no request");
+        let list = ignored(&json!([{"address": place, "ids": ids, "reason": "no cables"}])).unwrap();
+        assert_eq!(driverless(&bound, &part, &list).ignored, list);
     }
 
     #[test]
     fn only_the_same_controller_in_the_same_place_is_ignored() {
         let entry = json!({"address": "0000:3B:00.0", "ids": "1000:005B", "reason": "no cables"});
         let list = ignored(&json!([entry])).unwrap();
-        let at = |address, ids| driverless(&[function(address, "0x010400", ids, None)], &[], &list);
+        let at = |address, ids| driverless(&[function(address, "0x010400", ids, None)], &none(), &list);
         assert_eq!(
             at("0000:3b:00.0", "1000:005b"),
             Driverless { ignored: list.clone(), unknown: Vec::new() }
@@ -227,7 +260,7 @@ mod tests {
         assert_eq!(at("0000:3b:00.1", "1000:005b").unknown.len(), 1);
         assert_eq!(at("0000:3b:00.0", "1000:0016").unknown.len(), 1);
         let bound = [function("0000:3b:00.0", "0x010400", "1000:005b", Some("megaraid_sas"))];
-        assert_eq!(driverless(&bound, &[], &list), Driverless::default(), "nothing had to be ignored");
+        assert_eq!(driverless(&bound, &none(), &list), Driverless::default(), "nothing had to be ignored");
         assert_eq!(ignored(&json!(json!([entry]).to_string())).unwrap(), list, "as text");
     }
 

@@ -5,6 +5,7 @@ use crate::tree::Tree;
 use hwm_sdk::{HardwareManager, StepContext, StepError, StepOutcome};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::symlink;
 
 const ADDRESS: &str = "0000:31:00.0";
 const IDS: &str = "1000:10e2";
@@ -77,5 +78,32 @@ fn a_storage_controller_without_its_firmware_fails_each_erase_step_and_is_in_the
     let expected = json!([{"address": ADDRESS, "driver": "megaraid_sas", "firmware": ["lsi/mr.fw"]}]);
     assert_eq!(patch.extra["missing_firmware"], expected);
     fs::create_dir(tree.sys().join("bus/pci/devices").join(ADDRESS).join("host0")).unwrap();
+    done(erase(&tree, "erase_devices", &Value::Null));
+}
+
+#[test]
+fn a_controller_of_which_nothing_was_made_fails_each_erase_step_where_the_kernels_log_is_not_whole() {
+    let tree = Tree::new("server");
+    let fails = |why: &str| {
+        for step in ["erase_devices", "erase_devices_express", "erase_devices_metadata"] {
+            let (reason, report) = failed(erase(&tree, step, &Value::Null));
+            for word in
+                ["nothing was written to any disk", ADDRESS, "cannot know whether it lacks its firmware", why]
+            {
+                assert!(reason.contains(word), "{word}: {reason}");
+            }
+            assert_eq!(report.disks, []);
+        }
+    };
+    done(erase(&tree, "erase_devices", &Value::Null));
+    fs::write(tree.kernel_log(), "6,5000,9,-;eth0: link up\n").unwrap();
+    fails("has lost its oldest messages");
+    fs::remove_file(tree.kernel_log()).unwrap();
+    fails("dev/kmsg cannot be read");
+    // A host further below, as a SATA controller has: the log is not needed.
+    let host = tree.sys().join("bus/pci/devices").join(ADDRESS).join("ata1/host0/scsi_host/host0");
+    fs::create_dir_all(&host).unwrap();
+    fs::create_dir_all(tree.sys().join("class/scsi_host")).unwrap();
+    symlink(host, tree.sys().join("class/scsi_host/host0")).unwrap();
     done(erase(&tree, "erase_devices", &Value::Null));
 }

@@ -36,6 +36,7 @@ impl Tree {
         fs::create_dir_all(tree.0.path().join("proc/self")).unwrap();
         fs::write(tree.0.path().join("proc/self/mountinfo"), "").unwrap();
         fs::create_dir_all(tree.sys().join("block")).unwrap();
+        tree.write_kernel_log("");
         tree
     }
 
@@ -47,11 +48,14 @@ impl Tree {
         self.0.path().join("sys")
     }
 
-    /// What `/dev/kmsg` returns.
+    pub fn kernel_log(&self) -> PathBuf {
+        self.0.path().join("dev/kmsg")
+    }
+
+    /// What `/dev/kmsg` returns after the first record.
     pub fn write_kernel_log(&self, records: &str) {
-        let dev = self.0.path().join("dev");
-        fs::create_dir_all(&dev).unwrap();
-        fs::write(dev.join("kmsg"), records).unwrap();
+        fs::create_dir_all(self.kernel_log().parent().unwrap()).unwrap();
+        fs::write(self.kernel_log(), format!("5,0,0,-;Linux version 6.1\n{records}")).unwrap();
     }
 
     pub fn manager(&self) -> GenericHardwareManager {
