@@ -29,7 +29,8 @@ What a BMC is asked for is asked while the client waits: what it refuses is the 
 where Ironic answers 202 and reports it later in `last_error`. Only `vmedia` is answered 204 in any case, with the failure in
 `last_error`, and an allocation is `allocating` in the answer to its creation, whatever became of it. `boot_mode` and `secure_boot` are in force from the next start
 on; nothing is rebooted for them. `bios` shows what the BMC reports now, `firmware` what the last inspection found. The BMC
-itself fetches the image of `vmedia`, from the URL that is given. A request that reaches for the hardware is refused (409)
+itself fetches the image of `vmedia`, from the URL that is given; the image is shown without user, password and query, and a boot
+medium without the part of its name that opens it. A request that reaches for the hardware is refused (409)
 while a conductor works on the node.
 
 A `network_data` may have services of type `ntp` next to `dns`, which Ironic refuses ([booting](boot.md#the-time)). The `bond_mode`
