@@ -1,7 +1,7 @@
 use super::*;
 use crate::firmware_choices::FirmwareChoices;
 use crate::predictions::Predictions;
-use boot::medium::{Content, MediumConfig, RamdiskFiles};
+use boot::medium::{Content, MediumConfig, RamdiskFiles, SHIM, SYSTEMD_BOOT};
 use boot::{Overlay, RamdiskParams};
 use model::boot::{AGENT_KIND, Boot, BootNonce};
 use model::{AgentApi, ConductorReport, Cursor, Resource, Run, RunKind, Timestamp};
@@ -355,6 +355,38 @@ async fn what_a_medium_carries_is_decided_at_its_first_read() {
         MediumAnswer::Failed,
         "the next boot is made of what is now"
     );
+}
+
+/// What the TPM has to have measured is the medium that was read, not the one that would be made now or at the controller that judges.
+#[tokio::test]
+async fn every_controller_predicts_the_boot_through_a_shim_from_the_medium_that_was_read() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in [(SHIM, "shim"), (SYSTEMD_BOOT, "loader"), ("vmlinuz", "kernel")] {
+        let program = software_tpm::program(&[(".text", text.as_bytes())]);
+        std::fs::write(dir.path().join(name), program).unwrap();
+    }
+    std::fs::write(dir.path().join("initramfs"), "archive").unwrap();
+    let with_files = |contents: &mut BootContents| {
+        contents.medium.loader_dir = dir.path().to_owned();
+        (contents.files.kernel, contents.files.initramfs) =
+            (dir.path().join("vmlinuz"), dir.path().join("initramfs"));
+    };
+    let (mut directory, node, _, name) = with_medium().await;
+    with_files(changed(&mut directory));
+    let mut other = contents(directory.contents.store.clone());
+    with_files(&mut other);
+    other.own = agent_api("https://10.9.0.2:6385", "02");
+    let stored = directory.contents.store.node(node).await.unwrap();
+    let nonce = directory.contents.store.contact(node).await.unwrap().boot.unwrap().nonce;
+    let predictions = async || {
+        let first = directory.contents.measured_through_shim(&stored, &nonce).await.unwrap();
+        (first, other.measured_through_shim(&stored, &nonce).await.unwrap())
+    };
+    let (here, there) = predictions().await;
+    assert_ne!(here, there, "before it is read each would make another one");
+    assert!(matches!(reads(&directory, &name, BMC).await, MediumAnswer::Medium { .. }));
+    directory.contents.members.replace(vec![report("c1", "99"), report("c2", "02")]);
+    assert_eq!(predictions().await, (here.clone(), here));
 }
 
 /// One lookup of a name that fails does not break a boot.
