@@ -192,7 +192,7 @@ impl Directory {
             tracing::warn!(node_uuid = %node.uuid, %from, "refused a boot medium: it is not that of the node's present boot");
             return Ok(MediumAnswer::NotThere);
         }
-        match self.content(node, boot, by, from).await? {
+        match self.content(node, boot, by, from).await {
             Ok(Some((overlay, content))) => {
                 Ok(MediumAnswer::Medium { overlay, content, program_alone: form == MediumFormat::Program })
             }
@@ -208,31 +208,33 @@ impl Directory {
     }
 
     /// What the medium carries, decided and stored at its first read; `None`: this reader must not have it.
+    ///
+    /// # Errors
+    /// It cannot be made or stored, in words for an operator.
     async fn content(
         &self,
         node: &Node,
         boot: Boot,
         by: FetchSource,
         from: IpAddr,
-    ) -> Result<Result<Option<(Overlay, Content)>, String>, StoreError> {
+    ) -> Result<Option<(Overlay, Content)>, String> {
         if let (FetchSource::Bmc, Some(known)) = (by, &boot.medium) {
-            return Ok(laid_out(known).map(Some));
+            return laid_out(known).map(Some);
         }
         let decided = match boot.medium {
             Some(known) => *known,
-            None => match self.contents.decide(node, &boot.nonce).await {
-                Ok(decided) => decided,
-                Err(error) => return Ok(Err(error)),
-            },
+            None => self.contents.decide(node, &boot.nonce).await?,
         };
         let medium = Some(Box::new(decided.clone()));
         let fetch = ScriptFetch { by, from, at: self.contents.clock.now(), medium };
-        if self.contents.store.fetch_script(node.uuid, fetch).await? == ScriptGrant::Withheld {
-            return Ok(Ok(None));
+        let chain = |error: StoreError| error.chain();
+        let store = &self.contents.store;
+        if store.fetch_script(node.uuid, fetch).await.map_err(chain)? == ScriptGrant::Withheld {
+            return Ok(None);
         }
         // Another read may have been faster, with another content.
-        let stored = self.contents.store.contact(node.uuid).await?.boot.and_then(|boot| boot.medium);
-        Ok(laid_out(&stored.map_or(decided, |stored| *stored)).map(Some))
+        let stored = store.contact(node.uuid).await.map_err(chain)?.boot.and_then(|boot| boot.medium);
+        laid_out(&stored.map_or(decided, |stored| *stored)).map(Some)
     }
 
     /// The reader of a medium of the node.

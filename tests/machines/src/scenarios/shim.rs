@@ -59,7 +59,7 @@ pub async fn story(stage: Stage) -> Result<()> {
     flip(&image.join("vmlinuz"))?;
     controller.provision(NODE, "manage").await?;
     controller.node_in(NODE, &["manageable"], SHORT).await?;
-    // The reason is `Security violation` or, with other versions of the programs, `Access denied`.
+    // The reason behind it was seen to be `Security violation` in one run and `Access denied` in another.
     does_not_boot(controller, &node, "Error loading \\vmlinuz: ").await
 }
 
