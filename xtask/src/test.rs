@@ -1,6 +1,8 @@
 //! `cargo xtask test`: every proof that Anneal works, on a machine with nothing but Rust, a C compiler and git.
 
 mod binaries;
+#[cfg(test)]
+mod examples;
 mod lanes;
 mod proof;
 mod ran;
@@ -41,6 +43,9 @@ const KILLS_ON_POSTGRESQL: &str = "4";
 /// Packs, and returns the trial that runs then.
 type PackagesTrial = JoinHandle<Result<Background>>;
 
+/// Installs Debian's packages, and returns the build of the image that it then began, if nodes boot.
+type Preparation = JoinHandle<Result<Option<Child>>>;
+
 /// What a command line selects.
 struct Selection {
     fast: bool,
@@ -56,6 +61,26 @@ impl Selection {
     /// Whether a part that needs nodes, the image or other projects' programs runs.
     fn has_heavy(&self, part: &str) -> bool {
         !self.fast && self.has(part)
+    }
+
+    /// Whether a part runs programs of the workspace.
+    fn needs_programs(&self) -> bool {
+        ["machines", "contract", "kill"].iter().any(|part| self.has_heavy(part))
+    }
+
+    /// The groups of Debian's packages that the parts need once the programs are built.
+    fn debian_packages(&self) -> Vec<&'static str> {
+        let mut groups = vec![deps::UNIT];
+        if self.needs_programs() {
+            groups.extend([deps::IMAGE, deps::LAB, deps::JUDGES]);
+        }
+        if self.has_heavy("cargo") {
+            groups.push(deps::BROWSER);
+        }
+        if self.has_heavy("packages") {
+            groups.extend([deps::IMAGE, deps::PACKAGES, deps::BROWSER]);
+        }
+        groups
     }
 
     fn filter(&self) -> impl Iterator<Item = &str> {
@@ -88,7 +113,7 @@ pub fn run(mut args: Args) -> Result<()> {
     let begun = Instant::now();
     let mut tally = Tally::default();
     room::ensure()?;
-    deps::ensure(&[deps::BUILD, deps::UNIT])?;
+    deps::ensure(&[deps::BUILD])?;
     run_parts(&selection, &mut tally)?;
     println!("longest, and what they took of the processors:");
     tally.longest().for_each(|line| println!("{line}"));
@@ -98,21 +123,17 @@ pub fn run(mut args: Args) -> Result<()> {
 /// Builds, then runs the parts. What computes and what waits runs side by side:
 ///
 /// ```text
-/// build ─► lanes of test binaries ─► nodes ─► machines ─► kill ─► the end
-///          contract suite (mostly waits) ──────────────────────────┤
-///          image (at a low priority) ─► nodes ─► packages ─────────┘
+/// build ──────────────────────► lanes of test binaries ─► nodes ─► machines ─► kill ─► the end
+/// Debian packages ─► image ─┐   contract suite (mostly waits) ─────────────────────────┤
+///                           └───────────────────────────► nodes ─► packages ───────────┘
 /// ```
 fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
     let bin_dir = sh::target_dir().join("debug");
-    if ["machines", "contract", "kill"].iter().any(|part| selection.has_heavy(part)) {
-        deps::ensure(&[deps::IMAGE, deps::LAB, deps::JUDGES])?;
+    let prepared = prepare(selection);
+    if selection.needs_programs() {
         tally.timed("build of the programs", || {
             sh::run(sh::cargo().args(["build", "--workspace", "--bins"]))
         })?;
-    }
-    if selection.has_heavy("cargo") {
-        deps::ensure(&[deps::BROWSER])?;
-        axe::ensure()?;
     }
     let packages = selection.packages();
     let cargo = if selection.has("cargo") {
@@ -120,12 +141,14 @@ fn run_parts(selection: &Selection, tally: &mut Tally) -> Result<()> {
     } else {
         Vec::new()
     };
+    let image = tally.timed("wait for Debian's packages", || {
+        prepared.join().map_err(|_| anyhow!("the thread that installs packages panicked"))?
+    })?;
     let contract = if selection.has_heavy("contract") {
         Some(Background::start(contract_command(&bin_dir).args(selection.filter()))?)
     } else {
         None
     };
-    let image = if selection.has_heavy("machines") { Some(start_image()?) } else { None };
     if selection.has("cargo") {
         let env: &[_] = if selection.fast { &[("SIM_SEEDS", FAST_SEEDS)] } else { &[] };
         let examples = Background::start(sh::cargo().args(["test", "--doc"]).args(&packages))?;
@@ -182,19 +205,32 @@ fn contract_command(bin_dir: &Path) -> Command {
     command
 }
 
-/// Builds the image in the time in which tests wait.
+/// Installs what the parts of a selection need, and then builds the image if nodes boot it. Both download and wait for the disk
+/// for minutes, in which programs can be compiled.
+fn prepare(selection: &Selection) -> Preparation {
+    let (groups, has_pages) = (selection.debian_packages(), selection.has_heavy("cargo"));
+    let has_nodes = selection.has_heavy("machines");
+    std::thread::spawn(move || {
+        deps::ensure(&groups)?;
+        if has_pages {
+            axe::ensure()?;
+        }
+        has_nodes.then(start_image).transpose()
+    })
+}
+
+/// Builds all that tests boot, by this program: through cargo it would wait for the build of the programs.
 fn start_image() -> Result<Child> {
-    let mut command = Command::new("nice");
-    command.current_dir(sh::root()).args(["-n", "2", "cargo", "xtask", "image", "--rig"]);
-    command.spawn().context("nice cargo xtask image")
+    let mut command = Command::new("/proc/self/exe");
+    command.current_dir(sh::root()).args(["image", "--rig", "--ipxe"]).spawn().context("xtask image")
 }
 
 /// The tests that boot nodes, of the binaries that are built already: with `--lib`, cargo would build more of them, in which no test is.
 fn nodes(mut image: Child, binaries: &[Binary], tally: &mut Tally) -> Result<()> {
-    // The second build finds everything in place, or reports why the first failed.
-    tally.timed("wait for the image", || {
-        image.wait()?;
-        image::build_for_tests()
+    // Where the first build failed, between other lines, the second one reports why.
+    tally.timed("wait for the image", || match image.wait()?.success() {
+        true => Ok(()),
+        false => image::build_for_tests(),
     })?;
     for prefix in NODES {
         let of_prefix: Vec<Binary> =
@@ -217,7 +253,6 @@ fn start_packages(selection: &Selection) -> Result<Option<PackagesTrial>> {
     if !selection.has_heavy("packages") {
         return Ok(None);
     }
-    deps::ensure(&[deps::IMAGE, deps::PACKAGES, deps::BROWSER])?;
     if selection.only.is_some() {
         package::trial::build()?;
     }
