@@ -10,7 +10,7 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # anneal-agent compared with ironic-python-agent
 
-Made from the code of anneal-agent by `cargo test -p agentd --test compatibility` with `ANNEAL_WRITE_DOCS=1`; without it the
+Made from the code of anneal-agent by `cargo test -p agentd --test main compatibility` with `ANNEAL_WRITE_DOCS=1`; without it the
 test fails when this page is stale. It compares with ironic-python-agent 13.0.0. How to put the ramdisk into an Ironic is in
 [replace-ipa.md](replace-ipa.md).
 

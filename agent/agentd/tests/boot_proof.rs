@@ -1,6 +1,6 @@
 //! The agent proves its boot by a real software TPM to a small controller that judges as the real one does.
 
-mod common;
+use crate::common;
 
 use agent_protocol::boot_proof::{ANSWER_PATH, Answer, Challenge, START_PATH, Start};
 use agentd::boot_proof::{BootProof, Bound, ProofError, Sources, prove};

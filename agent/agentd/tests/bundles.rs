@@ -1,8 +1,7 @@
 //! Bundles from the lookup to the mounted root, over real TLS, memory, loop devices and squashfs. Needs root.
 
-mod common;
-mod controller;
-mod life;
+use crate::controller;
+use crate::life;
 
 use bundle::build::{SigningKey, build};
 use controller::{Controller, Script};

@@ -1,8 +1,8 @@
 //! `docs/compatibility-agent.md` says what the code does; `ANNEAL_WRITE_DOCS=1` writes it anew. What it says of commands
 //! and endpoints is asked of the API.
 
-mod api;
-mod common;
+use crate::api;
+use crate::common;
 
 use agentd::api::ENDPOINTS;
 use agentd::commands::{self, IpaCompatibility};

@@ -1,9 +1,8 @@
 //! The agent of a machine that no node is known for, on loopback: it reports, asks for the verdict, and ends. It never asks for
 //! anything else.
 
-mod common;
-mod controller;
-mod life;
+use crate::controller;
+use crate::life;
 
 use agentd::config::DiscoveryBoot;
 use controller::{Controller, Script};

@@ -1,8 +1,7 @@
 //! What the agent signs of an erase, and for whom.
 
-mod common;
-#[path = "../../../shared/certificate/tests/common/mod.rs"]
-mod example;
+use crate::common;
+use crate::example;
 
 use agent_protocol::record::{EraseReport, RequiredVerification};
 use agentd::evidence::{Ended, attach, attach_boot_entries};

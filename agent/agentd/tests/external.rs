@@ -3,8 +3,8 @@
 //!
 //! Needs root and busybox.
 
-mod common;
-mod vendor;
+use crate::common;
+use crate::vendor;
 
 use agent_protocol::command::Status;
 use agent_protocol::inventory::{Disk, Inventory, ManagerReport, SystemVendor};

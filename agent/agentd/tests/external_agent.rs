@@ -2,9 +2,9 @@
 //!
 //! Needs root and busybox.
 
-mod controller;
-mod remote;
-mod vendor;
+use crate::controller;
+use crate::remote;
+use crate::vendor;
 
 use controller::{Controller, Script};
 use remote::Remote;

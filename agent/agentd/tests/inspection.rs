@@ -1,8 +1,7 @@
 //! In-band inspection on loopback: before the lookup, as ironic-python-agent, and never in its way.
 
-mod common;
-mod controller;
-mod life;
+use crate::controller;
+use crate::life;
 
 use controller::{Controller, Script, UUID};
 use life::Life;

@@ -1,8 +1,8 @@
 //! Requests once sent to ironic-python-agent 13.0.0 are sent to our API. Status, redirect and every member of every body
 //! are compared; what differs must be in [`DIFFERENCES`], word for word, and all of that must occur.
 
-mod api;
-mod common;
+use crate::api;
+use crate::common;
 
 use api::{TOKEN, ask, router};
 use common::Probe;

@@ -1,10 +1,8 @@
 //! What a real Ironic 39 sent to a real agent in recorded deployments is sent to ours, with the manager that writes images, and
 //! a loop device as the node's disk. Images and addresses are the test's own, everything else is as it was.
 
-mod api;
-mod common;
-#[path = "../../block/tests/common/mod.rs"]
-mod loops;
+use crate::api;
+use crate::loops;
 
 use agent_protocol::inventory::Inventory;
 use agentd::executor::Executor;

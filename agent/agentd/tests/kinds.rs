@@ -1,7 +1,7 @@
 //! Clean, deploy and service steps over the API: the same rules, each with its own words.
 
-mod api;
-mod common;
+use crate::api;
+use crate::common;
 
 use api::{TOKEN, ask, router};
 use axum::Router;

@@ -1,9 +1,9 @@
 //! The agent's whole life on loopback against a small controller that speaks real HTTP and TLS.
 
-mod common;
-mod controller;
-mod life;
-mod remote;
+use crate::common;
+use crate::controller;
+use crate::life;
+use crate::remote;
 
 use agentd::config::Config;
 use agentd::http::Client;

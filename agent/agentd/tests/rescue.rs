@@ -1,7 +1,7 @@
 //! `rescue.finalize_rescue` over the API: it succeeds only when a user can log in, and the password stays secret.
 
-mod api;
-mod common;
+use crate::api;
+use crate::common;
 
 use agentd::logging::LogRing;
 use agentd::login::{LoginProgram, LoginService, NoLogin};

@@ -1,8 +1,6 @@
 //! `anneal bundle`, and docs/bundles.md line by line, against the real API.
 
-#[path = "../../api/tests/common/drivers.rs"]
-#[allow(dead_code, missing_docs, reason = "each test program uses a part of it")]
-mod drivers;
+use crate::drivers;
 
 use api::{App, BundleStore};
 use bundle::Trust;

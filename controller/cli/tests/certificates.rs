@@ -1,8 +1,7 @@
 //! Certificates from the command line: what an auditor learns from a file, and what is rejected.
 
-mod common;
-#[path = "../../../shared/certificate/tests/common/mod.rs"]
-mod example;
+use crate::common;
+use crate::example;
 
 use certificate::{LogEntry, Signed, SignedKeyChange};
 use common::{anneal, serve};

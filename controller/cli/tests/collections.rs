@@ -1,8 +1,7 @@
 //! Nouns over collections against the real API: every option writes its field, and every verb does what it says.
 
-mod common;
-#[path = "common/controller.rs"]
-mod controller;
+use crate::common;
+use crate::controller;
 
 use controller::Controller;
 use model::ProvisionState;

@@ -1,6 +1,6 @@
 //! The built `anneal` against a small server on loopback that answers as Ironic does.
 
-mod common;
+use crate::common;
 
 use axum::Router;
 use common::{Answer, VERBS, anneal, fault, node, router, serve};

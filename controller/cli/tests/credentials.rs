@@ -1,8 +1,6 @@
 //! `anneal` with a user and a password, against the real API that asks for them.
 
-#[path = "../../api/tests/common/drivers.rs"]
-#[allow(dead_code, missing_docs, reason = "each test program uses a part of it")]
-mod drivers;
+use crate::drivers;
 
 use api::auth::Users;
 use api::{App, Auth};

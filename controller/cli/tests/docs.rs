@@ -1,6 +1,6 @@
 //! Every command in the texts for operators is one that `anneal` understands.
 
-mod common;
+use crate::common;
 
 use common::{node, serve};
 use serde_json::{Value, json};

@@ -1,8 +1,7 @@
 //! docs/command-line.md, "Endpoints": every endpoint of the API has a command that uses it, or a reason why none does.
 
-mod common;
-#[path = "../../../shared/certificate/tests/common/mod.rs"]
-mod example;
+use crate::common;
+use crate::example;
 
 use common::{Server, node, serve};
 use serde_json::{Value, json};

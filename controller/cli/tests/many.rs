@@ -1,8 +1,7 @@
 //! One command for many nodes: which are selected, the question, and the summary.
 
-mod common;
-#[path = "common/controller.rs"]
-mod controller;
+use crate::common;
+use crate::controller;
 
 use common::{fault, node, serve};
 use controller::Controller;

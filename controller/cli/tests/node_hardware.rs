@@ -1,8 +1,6 @@
 //! What the BMC of a node is asked by `anneal node …`, and the fields of a node, against the real API.
 
-mod common;
-#[path = "common/controller.rs"]
-mod controller;
+use crate::controller;
 
 use controller::Controller;
 use model::ProvisionState;

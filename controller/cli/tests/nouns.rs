@@ -1,6 +1,6 @@
 //! Steps, hardware, traits, deploy templates, and what `show` and `watch` print about a run.
 
-mod common;
+use crate::common;
 
 use common::{fault, node, serve};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Whom `anneal` trusts.
 
-mod common;
+use crate::common;
 
 use common::{Server, router};
 use hyper_util::rt::{TokioExecutor, TokioIo};

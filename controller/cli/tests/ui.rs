@@ -1,8 +1,6 @@
 //! `anneal ui` and `anneal rights` against the real API.
 
-mod common;
-#[path = "common/controller.rs"]
-mod controller;
+use crate::controller;
 
 use api::Auth;
 use api::auth::OperatorToken;

@@ -1,6 +1,6 @@
 //! The verbs of the provision state machine: what each sends, and what `--wait` waits for.
 
-mod common;
+use crate::common;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

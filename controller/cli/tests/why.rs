@@ -1,6 +1,6 @@
 //! `anneal node why`, and the commands that it advises: each is one that `anneal` understands, and asks for what is meant.
 
-mod common;
+use crate::common;
 
 use common::serve;
 use model::request::Policy;

@@ -1,7 +1,7 @@
 //! A backup is put in the place of the database, of a file and of PostgreSQL. No controller drives nodes by it before
 //! `anneal-controller restored` has marked those that are not as it says.
 
-mod cluster;
+use crate::cluster;
 
 use cluster::{Api, Controller};
 use postgres_server::{Durability, Server};

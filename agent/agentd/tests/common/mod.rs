@@ -29,7 +29,6 @@ pub struct Gate {
 
 impl Gate {
     /// Let all waiting steps through.
-    #[allow(dead_code, reason = "only some of the test binaries that share this module open it")]
     pub fn open(&self) {
         *self.open.lock().expect("gate") = true;
         self.changed.notify_all();
@@ -151,7 +150,6 @@ impl HardwareManager for Generic {
 }
 
 /// An agent of this machine with the probe in it, without a login service.
-#[allow(dead_code, reason = "only some of the test binaries that share this module use it")]
 pub fn agent(probe: &Arc<Probe>) -> Arc<Executor> {
     agent_with_login(probe, Box::new(NoLogin), LogRing::default())
 }

@@ -49,7 +49,6 @@ pub struct Controller {
     /// Fingerprint of its certificate.
     pub pin: Pin,
     state: Arc<Inner>,
-    #[allow(dead_code, reason = "only some of the test binaries that share this module wait for one")]
     heartbeats: mpsc::UnboundedReceiver<Value>,
     _stop: DropGuard,
 }
@@ -100,13 +99,11 @@ impl Controller {
     }
 
     /// The next heartbeat.
-    #[allow(dead_code, reason = "only some of the test binaries that share this module wait for one")]
     pub async fn heartbeat(&mut self) -> Value {
         self.heartbeat_where(|_| true).await
     }
 
     /// The next heartbeat like this.
-    #[allow(dead_code, reason = "only some of the test binaries that share this module wait for one")]
     pub async fn heartbeat_where(&mut self, like: impl Fn(&Value) -> bool) -> Value {
         let next = async {
             loop {
@@ -120,13 +117,11 @@ impl Controller {
     }
 
     /// Queries of the lookups so far.
-    #[allow(dead_code, reason = "only some of the test binaries that share this module ask")]
     pub fn lookups(&self) -> Vec<String> {
         self.state.lookups.borrow().clone()
     }
 
     /// Wait for the first lookup.
-    #[allow(dead_code, reason = "only some of the test binaries that share this module wait for one")]
     pub async fn looked_up(&self) {
         let mut lookups = self.state.lookups.subscribe();
         let first = lookups.wait_for(|lookups| !lookups.is_empty());
@@ -137,13 +132,11 @@ impl Controller {
     }
 
     /// Bodies of the inspections so far.
-    #[allow(dead_code, reason = "only some of the test binaries that share this module inspect")]
     pub fn inspected(&self) -> Vec<Value> {
         self.state.inspected.lock().expect("inspected").clone()
     }
 
     /// HTTP requests so far, `GET /v1/lookup`.
-    #[allow(dead_code, reason = "only some of the test binaries that share this module ask")]
     pub fn requests(&self) -> Vec<String> {
         self.state.requests.lock().expect("requests").clone()
     }

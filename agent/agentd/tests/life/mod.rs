@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 
 /// The agent, until it is stopped.
 pub struct Life {
-    #[allow(dead_code, reason = "only some of the test binaries that share this module stop it")]
     stop: CancellationToken,
     task: JoinHandle<Result<Option<ramdisk_init::Exit>, RunError>>,
 }
@@ -31,13 +30,11 @@ impl Life {
     }
 
     /// How it ends by itself.
-    #[allow(dead_code, reason = "only some of the test binaries that share this module wait")]
     pub async fn end(self) -> Result<Option<ramdisk_init::Exit>, RunError> {
         self.task.await.expect("no panic")
     }
 
     /// Stop it; it must end well.
-    #[allow(dead_code, reason = "only some of the test binaries that share this module stop it")]
     pub async fn stop(self) {
         self.stop.cancel();
         assert!(matches!(self.task.await.expect("no panic"), Ok(None)));

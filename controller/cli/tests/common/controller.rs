@@ -1,11 +1,7 @@
 //! The real API on loopback, with a store in memory and drivers that record their requests; and the built `anneal`
 //! against it.
-#![allow(dead_code, reason = "each test program uses a part of it")]
 
-#[path = "../../../api/tests/common/drivers.rs"]
-#[allow(dead_code, missing_docs, reason = "each test program uses a part of it")]
-mod drivers;
-
+use super::drivers;
 use api::auth::Sessions;
 use api::{App, Auth, OriginCheck};
 use model::{Node, PowerState, ProvisionState};

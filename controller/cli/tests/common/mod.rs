@@ -1,5 +1,4 @@
 //! A small server on loopback that answers as Ironic does, and the built `anneal` against it.
-#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use axum::Router;
 use axum::body::Bytes;
@@ -73,7 +72,7 @@ pub struct Server {
     /// What it was asked.
     pub seen: Arc<Mutex<Vec<Seen>>>,
     // Dropped with the server: stops its task.
-    runtime: tokio::runtime::Runtime,
+    _runtime: tokio::runtime::Runtime,
 }
 
 #[derive(Clone)]
@@ -126,7 +125,7 @@ pub fn serve<A: Into<Answer>>(script: impl Fn(usize, &Seen) -> A + Send + Sync +
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     runtime.spawn(async move { axum::serve::serve(listener, router).await });
-    Server { endpoint, seen, runtime }
+    Server { endpoint, seen, _runtime: runtime }
 }
 
 /// Runs the built `anneal` with `input` as its standard input.
@@ -148,7 +147,7 @@ pub fn anneal(endpoint: &str, arguments: &[&str], input: &str) -> Output {
 impl Server {
     /// One that is served on `runtime` already.
     pub fn of(endpoint: String, seen: Arc<Mutex<Vec<Seen>>>, runtime: tokio::runtime::Runtime) -> Self {
-        Self { endpoint, seen, runtime }
+        Self { endpoint, seen, _runtime: runtime }
     }
 
     /// Exit code, standard output and standard error of `anneal`.
