@@ -28,7 +28,7 @@ fn is_searched(manifest: &str) -> bool {
 
 #[test]
 fn a_block_is_an_example_unless_it_names_another_language() {
-    assert!(has_example("/// ```\n/// assert!(true);\n/// ```\nfn a() {}\n"));
+    assert!(has_example("/// ```\n/// let one = 1;\n/// ```\nfn a() {}\n"));
     assert!(has_example("    //! ```no_run, rust\n    //! ```\n"));
     assert!(has_example("//! ```text\n//! ```\n/// ```\n/// ```\n"));
     assert!(!has_example("//! ```text\n//! a ─► b\n//! ```\n"));
