@@ -95,7 +95,9 @@ fn follow(
     let mut running: Option<Daemon> = None;
     let mut waits: Option<Instant> = None;
     let mut boots = Boots::default();
-    while !until.load(Ordering::Relaxed) {
+    loop {
+        // What the controller did before the end was asked for is still seen.
+        let is_last = until.load(Ordering::Relaxed);
         if let Some(status) = running.as_mut().map(Daemon::ended).transpose()?.flatten() {
             // ironic-python-agent ends after a rescue.
             if !status.success() {
@@ -144,8 +146,9 @@ fn follow(
                 before = power;
             }
         }
+        if is_last {
+            return Ok(boots);
+        }
         std::thread::sleep(PAUSE);
     }
-    drop(running);
-    Ok(boots)
 }
