@@ -48,8 +48,8 @@ const WAITING: usize = 2;
 const AGAIN: usize = 3;
 
 /// A binary that has ended.
-struct Ended {
-    name: String,
+struct Ended<'a> {
+    binary: &'a Binary,
     status: Result<ExitStatus>,
     log: PathBuf,
     spent: Spent,
@@ -72,12 +72,13 @@ pub fn run(binaries: &[Binary], env: &[(&str, &str)], tally: &mut Tally) -> Resu
             scope.spawn(move || drain(queue, env, logs, &sender));
         }
         drop(sender);
-        for Ended { name, status, log, spent } in ended {
+        for Ended { binary, status, log, spent } in ended {
+            let name = binary.name();
             println!("\n     Running {name} ({:.1} s)", spent.time.as_secs_f64());
             tally.note(&name, spent);
             let before = (tally.passed, tally.failed);
             if !count(&name, status, &log, tally)? {
-                lost.push((name, tally.passed - before.0, tally.failed - before.1));
+                lost.push((binary, tally.passed - before.0, tally.failed - before.1));
             }
         }
         anyhow::Ok(())
@@ -86,10 +87,10 @@ pub fn run(binaries: &[Binary], env: &[(&str, &str)], tally: &mut Tally) -> Resu
         return Ok(false);
     }
     let mut all = true;
-    for (name, passed, failed) in lost {
+    for (binary, passed, failed) in lost {
+        let name = binary.name();
         println!("{name}: failed next to other tests, runs again alone");
-        let binary = binaries.iter().find(|binary| binary.name() == name).context("a binary that ran")?;
-        let log = logs.join("again.log");
+        let log = log_of(binary, &logs);
         let (status, _) = run_one(binary, env, &log)?;
         tally.retract(&name, passed, failed);
         match count(&name, Ok(status), &log, tally)? {
@@ -122,20 +123,31 @@ fn order(binaries: &[Binary]) -> [VecDeque<&Binary>; 2] {
 }
 
 /// Runs what stands in a queue until it is empty.
-fn drain(queue: &Mutex<VecDeque<&Binary>>, env: &[(&str, &str)], logs: &Path, ended: &Sender<Ended>) {
+fn drain<'a>(
+    queue: &Mutex<VecDeque<&'a Binary>>,
+    env: &[(&str, &str)],
+    logs: &Path,
+    ended: &Sender<Ended<'a>>,
+) {
     loop {
         let next = queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop_front();
         let Some(binary) = next else { return };
-        let log = logs.join(format!("{}.log", binary.name().replace("::", ".")));
-        let name = binary.name();
+        let log = log_of(binary, logs);
         let (status, spent) = match run_one(binary, env, &log) {
             Ok((status, spent)) => (Ok(status), spent),
             Err(error) => (Err(error), Spent::default()),
         };
-        if ended.send(Ended { name, status, log, spent }).is_err() {
+        if ended.send(Ended { binary, status, log, spent }).is_err() {
             return;
         }
     }
+}
+
+/// Where a binary's output goes. The tests of a crate's library and those of its program have one name, and may run at once; their
+/// executables differ.
+fn log_of(binary: &Binary, logs: &Path) -> PathBuf {
+    let executable = Path::new(&binary.executable).file_name().unwrap_or_default().to_string_lossy();
+    logs.join(format!("{}.{executable}.log", binary.name().replace("::", ".")))
 }
 
 /// Runs one binary. Its output goes to a file: a pipe would stay open as long as any process that a test
@@ -153,6 +165,7 @@ fn run_one(binary: &Binary, env: &[(&str, &str)], log: &Path) -> Result<(ExitSta
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     fn binary(prefix: &str) -> Binary {
         Binary { prefix: prefix.to_owned(), executable: String::new(), package: sh::root(), env: &[] }
@@ -188,6 +201,29 @@ mod tests {
         assert!(shown.contains("SIM_SEEDS=50\n") && shown.contains("CARGO_MANIFEST_DIR="), "{shown}");
         assert!(!run_one(&program("false"), &[], &failing).unwrap().0.success());
         assert!(run_one(&program("no-such-program"), &[], &failing).is_err());
+    }
+
+    #[test]
+    fn tests_of_a_library_and_of_its_program_are_counted_and_run_again_each_by_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap().success());
+        // The program prints its result while the library's tests run.
+        let library = "[ -e ended ] || read -r _ < pipe; echo 'test result: FAILED. 5 passed; 1 failed; 0 ignored'; exit 101";
+        let program =
+            "echo 'test result: ok. 2 passed; 0 failed; 0 ignored'; [ -e ended ] || echo > pipe; touch ended";
+        let make = |name: &str, script: &str| {
+            let path = dir.path().join(name);
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            fs::set_permissions(&path, mode).unwrap();
+            let executable = path.display().to_string();
+            Binary { executable, package: dir.path().to_owned(), ..binary("lanes-test-both::") }
+        };
+        let both = [make("program", program), make("library", library)];
+        let mut tally = Tally::default();
+        assert!(!run(&both, &[], &mut tally).unwrap(), "the library's tests fail alone, too");
+        assert_eq!((tally.passed, tally.failed), (7, 1), "{:?}", tally.failures);
+        assert_eq!(tally.passed_alone, <[&str; 0]>::default());
     }
 
     #[test]
