@@ -15,9 +15,6 @@ use crate::process::{Daemon, leashed};
 use crate::{tls, wait};
 
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// Between two looks at a node that is to come to rest. At twenty looks a second, four waiting scenarios take a tenth of the processors
-/// from their nodes.
-const LOOK: Duration = Duration::from_millis(250);
 /// Ironic's newest microversion that the API is asked with.
 const MICROVERSION: &str = "1.95";
 
@@ -320,14 +317,14 @@ impl Controller {
         Ok(())
     }
 
-    /// Waits until a node is in one of these provision states, each of which it keeps for a second at least, and returns it.
+    /// Waits until a node is in one of these provision states, and returns it.
     ///
     /// # Errors
     /// When `limit` passes; the node as last seen is in the error.
     pub async fn node_in(&self, ident: &str, states: &[&str], limit: Duration) -> Result<Value> {
         let what = format!("{ident} to be {}", states.join(" or "));
         let mut last = Value::Null;
-        let found = wait::until_asked_every(LOOK, &what, limit, async || {
+        let found = wait::until(&what, limit, async || {
             // A controller that is being restarted does not answer.
             let Ok(node) = self.node(ident).await else { return Ok(None) };
             last = node.clone();

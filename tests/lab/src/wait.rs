@@ -16,19 +16,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub async fn until<T>(
     what: &str,
     limit: Duration,
-    check: impl AsyncFnMut() -> Result<Option<T>>,
-) -> Result<T> {
-    until_asked_every(PAUSE, what, limit, check).await
-}
-
-/// The same with another pause between two questions, for one that takes a processor long to answer.
-///
-/// # Errors
-/// As [`until`].
-pub async fn until_asked_every<T>(
-    pause: Duration,
-    what: &str,
-    limit: Duration,
     mut check: impl AsyncFnMut() -> Result<Option<T>>,
 ) -> Result<T> {
     let end = Instant::now() + limit;
@@ -39,7 +26,7 @@ pub async fn until_asked_every<T>(
         if Instant::now() >= end {
             bail!("{what}: not within {} s", limit.as_secs_f64());
         }
-        sleep(pause).await;
+        sleep(PAUSE).await;
     }
 }
 

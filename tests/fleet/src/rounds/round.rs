@@ -17,10 +17,7 @@ const LASTS: Duration = Duration::from_secs(50);
 const WATCHED: Duration = Duration::from_secs(5);
 /// How long a run may take.
 const LIMIT: Duration = Duration::from_secs(600);
-/// Between two looks at the nodes while some of them are under way.
 const LOOK: Duration = Duration::from_millis(200);
-/// The same once all have arrived, while the controller is still frozen, cut off or watched: a list of all nodes takes it long.
-const LOOK_LATER: Duration = Duration::from_secs(1);
 
 /// What happens to a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,12 +147,11 @@ pub async fn run(place: &mut Place, seed: u64, plan: Option<&Plan>) -> Result<Re
                 arrived.entry(number).or_insert_with(|| begun.elapsed());
             }
         }
-        let all_arrived = arrived.len() == nodes as usize;
-        if may_end && all_arrived {
+        if may_end && arrived.len() == nodes as usize {
             break;
         }
         ensure!(begun.elapsed() < LIMIT, "only {} of {nodes} nodes arrive within {LIMIT:?}", arrived.len());
-        tokio::time::sleep(if all_arrived { LOOK_LATER } else { LOOK }).await;
+        tokio::time::sleep(LOOK).await;
     }
     let asked = (0..nodes).map(|number| (number, 1)).collect();
     let disturbed_at = progress.begun.map(|(_, at)| at);
