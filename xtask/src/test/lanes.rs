@@ -90,7 +90,7 @@ pub fn run(binaries: &[Binary], env: &[(&str, &str)], tally: &mut Tally) -> Resu
     for (binary, passed, failed) in lost {
         let name = binary.name();
         println!("{name}: failed next to other tests, runs again alone");
-        let log = log_of(binary, &logs);
+        let log = log_of(binary, &logs).with_extension("again.log");
         let (status, _) = run_one(binary, env, &log)?;
         tally.retract(&name, passed, failed);
         match count(&name, Ok(status), &log, tally)? {
@@ -171,6 +171,13 @@ mod tests {
         Binary { prefix: prefix.to_owned(), executable: String::new(), package: sh::root(), env: &[] }
     }
 
+    /// A file with a script as a binary, which runs where the file is.
+    fn script(path: &Path, prefix: &str) -> Binary {
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let executable = path.display().to_string();
+        Binary { executable, package: path.parent().unwrap().to_owned(), ..binary(prefix) }
+    }
+
     #[test]
     fn each_binary_is_in_one_lane_and_the_longest_come_first() {
         let all = [
@@ -211,15 +218,11 @@ mod tests {
         let library = "[ -e ended ] || read -r _ < pipe; echo 'test result: FAILED. 5 passed; 1 failed; 0 ignored'; exit 101";
         let program =
             "echo 'test result: ok. 2 passed; 0 failed; 0 ignored'; [ -e ended ] || echo > pipe; touch ended";
-        let make = |name: &str, script: &str| {
-            let path = dir.path().join(name);
-            fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-            fs::set_permissions(&path, mode).unwrap();
-            let executable = path.display().to_string();
-            Binary { executable, package: dir.path().to_owned(), ..binary("lanes-test-both::") }
-        };
-        let both = [make("program", program), make("library", library)];
+        let both = ["program", "library"].map(|name| dir.path().join(name));
+        for (path, text) in both.iter().zip([program, library]) {
+            fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        }
+        let both = both.map(|path| script(&path, "lanes-test-both::"));
         let mut tally = Tally::default();
         assert!(!run(&both, &[], &mut tally).unwrap(), "the library's tests fail alone, too");
         assert_eq!((tally.passed, tally.failed), (7, 1), "{:?}", tally.failures);
@@ -238,13 +241,7 @@ mod tests {
         )
         .unwrap();
         fs::write(&broken, format!("#!/bin/sh\n{failed}\n")).unwrap();
-        let program = |path: &Path, name: &str| {
-            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-            fs::set_permissions(path, mode).unwrap();
-            let executable = path.display().to_string();
-            Binary { executable, package: dir.path().to_owned(), ..binary(&format!("lanes-test-{name}::")) }
-        };
-        let (flaky, broken) = (program(&flaky, "flaky"), program(&broken, "broken"));
+        let (flaky, broken) = (script(&flaky, "lanes-test-flaky::"), script(&broken, "lanes-test-broken::"));
 
         let mut tally = Tally::default();
         assert!(run(std::slice::from_ref(&flaky), &[], &mut tally).unwrap());
