@@ -50,12 +50,10 @@ fn a_bundle_is_added_replaced_and_removed_in_the_page() -> Result<()> {
     page.fill("Scope", "driver:fake-hardware")?;
     page.click("Add")?;
     page.reads("Added acme 2.0 for driver:fake-hardware.")?;
-    page.until(
-        "document.querySelectorAll('[aria-label=Bundles] tbody tr').length === 1",
-        "one of a name in a scope",
-    )?;
+    page.until("anneal.find('[aria-label=Bundles] td', '2.0')", "the new version")?;
     let kept = controller.json(&["bundle", "list"])?;
     let shown = rows(&page, "[aria-label=Bundles]")?;
+    assert_eq!(shown.len(), 1, "one of a name in a scope: {shown:?}");
     let row = shown.first().context("a row")?;
     assert_eq!(row[..4], ["acme", "2.0", "ACME", "driver:fake-hardware"]);
     assert_eq!((row[5].as_str(), row[7].as_str()), ("not signed", &text(&kept[0]["digest"])[..12]));

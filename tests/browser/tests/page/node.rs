@@ -48,9 +48,12 @@ fn each_part_of_a_node_shows_what_the_api_says() -> Result<()> {
     page.reads(&uuid)?;
     page.reads("fake-hardware")?;
     let validation = controller.json(&["node", "validate", "n1"])?;
-    let interfaces = page
-        .until("document.querySelector('main .scroll') && true", "the interfaces")
-        .and(rows(&page, "main"))?;
+    // The table is drawn before the results are read.
+    page.until(
+        "document.querySelector('[aria-label=Interfaces] td') && !anneal.find('[aria-label=Interfaces] td:nth-child(3)', '–')",
+        "the result of each interface",
+    )?;
+    let interfaces = rows(&page, "[aria-label=Interfaces]")?;
     assert!(interfaces.len() > 8, "{interfaces:?}");
     for row in interfaces {
         let ok = validation[&row[0]]["result"] == true;
